@@ -1,0 +1,248 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/fused_op.h"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+#include "passes/body_name.h"
+#include "passes/operators.h"
+
+namespace addnorm::passes {
+namespace {
+
+using ir::DataType;
+
+constexpr int32_t kFloatAttribute = 1;  // AttributeProto.FLOAT
+constexpr int32_t kIntAttribute = 2;
+constexpr int32_t kTensorAttribute = 4;
+
+// value_float, by which the epsilon attribute reaches the body, is new in 12.
+constexpr int64_t kValueFloatOpset = 12;
+
+constexpr std::string_view kEpsilonName = "epsilon";
+
+bool FitsFloat(double value) { return static_cast<double>(static_cast<float>(value)) == value; }
+
+ir::Attribute Clone(const ir::Attribute& attribute) {
+  ir::Attribute copy{attribute.name, attribute.type, {}, attribute.ref_attr_name, ir::kNoSource};
+  const auto clone = [&]<typename T>(const T*) {
+    if (const T* value = attribute.get<T>()) copy.value = *value;
+  };
+  clone(static_cast<const int64_t*>(nullptr));
+  clone(static_cast<const float*>(nullptr));
+  clone(static_cast<const std::string*>(nullptr));
+  clone(static_cast<const std::vector<int64_t>*>(nullptr));
+  clone(static_cast<const std::vector<float>*>(nullptr));
+  clone(static_cast<const ir::Tensor*>(nullptr));
+  if (auto* tensor = std::get_if<ir::Tensor>(&copy.value)) tensor->name.clear();
+  return copy;
+}
+
+class BodyBuilder {
+ public:
+  BodyBuilder(ir::Model& model, Constants& constants, const ir::Node& add, const NormMatch& match)
+      : model_(model), constants_(constants), add_(add), match_(match) {}
+
+  FusedOp Build();
+
+ private:
+  void AddInputs();
+  bool EpsilonIsOperand() const;
+  ir::Value* Copy(const ir::Node& node);
+  ir::Value* CopyOperand(const ir::Node& node, int index);
+  ir::Value* CopyValue(const ir::Value* value);
+  ir::Value* CopyConstant(const ir::Value* value);
+  ir::Value* MakeEpsilon();
+  void CopyAttributes(const ir::Node& node, ir::Node* copy);
+  ir::Value* NewValue(std::string_view op_type);
+  bool IsMatched(const ir::Node* node) const {
+    return std::find(match_.nodes.begin(), match_.nodes.end(), node) != match_.nodes.end();
+  }
+  void SetFunctionHead();
+
+  ir::Model& model_;
+  Constants& constants_;
+  const ir::Node& add_;
+  const NormMatch& match_;
+
+  FusedOp op_;
+  ir::Graph* body_ = nullptr;
+  ir::Value* scale_ = nullptr;
+  ir::Value* epsilon_ = nullptr;
+  absl::flat_hash_map<const ir::Value*, ir::Value*> copies_;
+};
+
+FusedOp BodyBuilder::Build() {
+  ir::Function& function = op_.function.emplace_back();
+  body_ = &function.body;
+  body_->SetPlace(&model_, &function, nullptr);
+  AddInputs();
+  ir::Value* sum = body_->AddValue("sum");
+  ir::Node* add = body_->AddNode("", "Add");
+  for (size_t i = 0; i < 2; ++i) {
+    body_->AddNodeInput(add, body_->inputs()[i]);
+    copies_[add_.input(i)] = body_->inputs()[i];  // a CastLike may name its type
+  }
+  CopyAttributes(add_, add);
+  body_->AddNodeOutput(add, sum);
+  copies_[match_.x] = sum;
+
+  ir::Value* y = Copy(*match_.y->producer());
+  if (y == nullptr) {
+    op_.function.clear();
+    return std::move(op_);
+  }
+  body_->AddOutput(y);
+  body_->AddOutput(sum);
+  SetFunctionHead();
+  return std::move(op_);
+}
+
+void BodyBuilder::AddInputs() {
+  body_->AddInput("a");
+  body_->AddInput("b");
+  op_.operands = {add_.input(0), add_.input(1)};
+  if (match_.scale != nullptr) {
+    scale_ = body_->AddInput("scale");
+    op_.operands.push_back(match_.scale);
+  }
+  if (!match_.epsilon) return;
+  op_.epsilon = static_cast<float>(*match_.epsilon->scalar());
+  if (!EpsilonIsOperand()) return;
+  epsilon_ = body_->AddInput(std::string(kEpsilonName));
+  op_.operands.push_back(
+      match_.epsilon_operand.node->input(static_cast<size_t>(match_.epsilon_operand.index)));
+}
+
+// What is in a data file stays there: the file, not the model, says what it is.
+bool BodyBuilder::EpsilonIsOperand() const {
+  const ir::Tensor* initializer = match_.epsilon->root->initializer();
+  const bool is_external = initializer != nullptr && initializer->is_external();
+  return is_external || !FitsFloat(*match_.epsilon->scalar()) ||
+         model_.OpsetVersion("").value_or(0) < kValueFloatOpset;
+}
+
+ir::Value* BodyBuilder::NewValue(std::string_view op_type) {
+  std::string base(op_type);
+  std::transform(base.begin(), base.end(), base.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string name = base;
+  for (int n = 2; name == "y" || body_->FindValue(name) != nullptr; ++n) {
+    name = fmt::format("{}_{}", base, n);
+  }
+  return body_->AddValue(name);
+}
+
+// Copies a node after what it reads, so that the order of the body depends on
+// its structure alone. Depth is bounded by the variant and Constants::kMaxChain.
+ir::Value* BodyBuilder::Copy(const ir::Node& node) {
+  std::vector<ir::Value*> inputs;
+  for (size_t i = 0; i < node.inputs().size(); ++i) {
+    ir::Value* input = nullptr;
+    if (node.input(i) != nullptr) {
+      input = CopyOperand(node, static_cast<int>(i));
+      if (input == nullptr) return nullptr;
+    }
+    inputs.push_back(input);
+  }
+  ir::Node* copy = body_->AddNode(node.domain(), node.op_type());
+  CopyAttributes(node, copy);
+  for (ir::Value* input : inputs) body_->AddNodeInput(copy, input);
+  ir::Value* output =
+      node.output(0) == match_.y ? body_->AddValue("y") : NewValue(node.op_type());
+  body_->AddNodeOutput(copy, output);
+  copies_[node.output(0)] = output;
+  return output;
+}
+
+ir::Value* BodyBuilder::CopyOperand(const ir::Node& node, int index) {
+  const Operand operand{&node, index};
+  if (scale_ != nullptr && operand == match_.scale_operand) return scale_;
+  const ir::Value* value = node.input(static_cast<size_t>(index));
+  if (operand == match_.epsilon_operand && epsilon_ != nullptr) return epsilon_;
+  return CopyValue(value);
+}
+
+ir::Value* BodyBuilder::CopyValue(const ir::Value* value) {
+  if (const auto copy = copies_.find(value); copy != copies_.end()) return copy->second;
+  const ir::Node* producer = value->producer();
+  if (producer != nullptr && IsMatched(producer)) return Copy(*producer);
+  const Resolution resolution = constants_.Resolve(value);
+  if (!resolution.constant) {
+    op_.reason = fmt::format("'{}', which is outside the norm, is read inside", value->name());
+    return nullptr;
+  }
+  if (resolution.constant->root != value) return Copy(*producer);
+  const bool is_epsilon = match_.epsilon && match_.epsilon->root == value;
+  ir::Value* made = is_epsilon ? MakeEpsilon() : CopyConstant(value);
+  copies_[value] = made;
+  return made;
+}
+
+ir::Value* BodyBuilder::CopyConstant(const ir::Value* value) {
+  ir::Tensor tensor = constants_.Resolve(value).constant->tensor;
+  tensor.name.clear();
+  ir::Node* node = body_->AddNode("", "Constant");
+  node->attributes.push_back({"value", kTensorAttribute, std::move(tensor), "", ir::kNoSource});
+  ir::Value* made = NewValue("Constant");
+  body_->AddNodeOutput(node, made);
+  return made;
+}
+
+// The call's attribute as a value, in the type of the constant that it stands for.
+ir::Value* BodyBuilder::MakeEpsilon() {
+  ir::Node* node = body_->AddNode("", "Constant");
+  node->attributes.push_back(
+      {"value_float", kFloatAttribute, {}, std::string(kEpsilonName), ir::kNoSource});
+  ir::Value* made = NewValue(kEpsilonName);
+  body_->AddNodeOutput(node, made);
+  const DataType type = match_.epsilon->tensor.type;
+  if (type == DataType::kFloat) return made;
+  ir::Node* cast = body_->AddNode("", "Cast");
+  cast->attributes.push_back(
+      {"to", kIntAttribute, static_cast<int64_t>(type), "", ir::kNoSource});
+  body_->AddNodeInput(cast, made);
+  ir::Value* narrowed = NewValue("Cast");
+  body_->AddNodeOutput(cast, narrowed);
+  return narrowed;
+}
+
+void BodyBuilder::CopyAttributes(const ir::Node& node, ir::Node* copy) {
+  for (const ir::Attribute& attribute : node.attributes) {
+    copy->attributes.push_back(Clone(attribute));
+  }
+  const NormOperator* norm = FindNormOperator(node);
+  if (norm == nullptr) return;
+  // Written out even where they are the defaults, as not every runtime knows them.
+  op_.epsilon = *EpsilonAttribute(*norm, node);
+  std::erase_if(copy->attributes, [](const ir::Attribute& a) { return a.name == kEpsilonName; });
+  copy->attributes.push_back(
+      {std::string(kEpsilonName), kFloatAttribute, {}, std::string(kEpsilonName), ir::kNoSource});
+  if (copy->attribute("stash_type") == nullptr) {
+    copy->attributes.push_back(
+        {"stash_type", kIntAttribute, norm->stash_type, "", ir::kNoSource});
+  }
+}
+
+void BodyBuilder::SetFunctionHead() {
+  ir::Function& function = op_.function.front();
+  function.domain = kFusedDomain;
+  function.attributes = {std::string(kEpsilonName)};
+  function.opset_imports = {{"", model_.OpsetVersion("").value_or(0), true}};
+  function.name = BodyName(match_.variant, function);
+}
+
+}  // namespace
+
+FusedOp BuildFusedOp(ir::Model& model, Constants& constants, const ir::Node& add,
+                     const NormMatch& match) {
+  return BodyBuilder(model, constants, add, match).Build();
+}
+
+}  // namespace addnorm::passes

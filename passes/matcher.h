@@ -1,0 +1,76 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Matches the RMSNorm spellings of rms_norm_variants.cc from the value that the
+// norm reads. Pure: nothing is changed.
+//
+// The search walks rows and operators together, trying each alternative and
+// each operand order, and remembers the deepest condition that failed. Casts
+// between two steps belong to the match. It decides what a norm is; whether an
+// Add may be fused with it is fuse_add_rms_norm.cc's question.
+//
+//   Matcher matcher(model, constants);
+//   NormMatch match = matcher.MatchFrom(pow_node);
+//   if (!match.found()) Explain(match.reason);
+#ifndef ADDNORM_PASSES_MATCHER_H_
+#define ADDNORM_PASSES_MATCHER_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "passes/constants.h"
+#include "passes/ir/model.h"
+
+namespace addnorm::passes {
+
+// One operand of one node.
+struct Operand {
+  const ir::Node* node = nullptr;
+  int index = 0;
+  friend bool operator==(const Operand&, const Operand&) = default;
+};
+
+struct NormMatch {
+  ir::Value* x = nullptr;  // what the norm reads, Casts and Identities stripped
+  ir::Value* y = nullptr;  // its result; nullptr if nothing matched
+
+  // The operators and the Casts between them, the first-matched first.
+  std::vector<ir::Node*> nodes;
+  // Those of `nodes` that others read too: copied into the body, kept outside.
+  std::vector<ir::Node*> shared;
+
+  ir::Value* scale = nullptr;         // nullptr for a norm without weight
+  Operand scale_operand;
+  Operand epsilon_operand;            // .node is nullptr if no node reads an epsilon
+  std::optional<Constant> epsilon;    // the constant behind it
+  std::string variant;                // tags of the rows: "mul_reciprocal"
+
+  std::string reason;       // the deepest condition that failed, if nothing matched
+  size_t depth = 0;         // how many operators had matched there
+  bool needs_type = false;  // an unknown type or shape stood in the way somewhere
+
+  bool found() const { return y != nullptr; }
+};
+
+class Matcher {
+ public:
+  Matcher(ir::Model& model, Constants& constants) : model_(model), constants_(constants) {}
+
+  // True if some row begins with this operator, reading one value.
+  bool IsHead(const ir::Node& node) const;
+
+  // The norm whose first operator is `head`.
+  NormMatch MatchFrom(ir::Node* head);
+
+ private:
+  ir::Model& model_;
+  Constants& constants_;
+};
+
+// The value before Casts, CastLikes and Identities of the same graph.
+ir::Value* StripCasts(ir::Value* value);
+
+}  // namespace addnorm::passes
+
+#endif  // ADDNORM_PASSES_MATCHER_H_

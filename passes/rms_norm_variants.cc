@@ -1,0 +1,122 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/rms_norm_variants.h"
+
+namespace addnorm::passes {
+namespace {
+
+// Free names in a row: the rule's operand (x, ms or mse), and the roles
+//   scale    the norm's weight, an operand of the fused op
+//   epsilon  a constant of one element
+// `axes = [-1]` and `axis = -1` stand for the last axis however it is written;
+// a Constant stands for one element of that value, of any type and shape.
+constexpr VariantRow kRows[] = {
+    // ---- norm: x -> y, the whole of it
+    {.rule = "norm",
+     .name = "multiply",
+     .tag = "",
+     .recipe = "y = (x * r) * w",
+     .seen_in = "torch exporters: Llama, Mistral, Qwen, Phi-3, Gemma, T5, OLMo2",
+     .text = R"(
+       ms = rule.mean(x)
+       mse = rule.epsilon(ms)
+       r = rule.inverse(mse)
+       n = Mul(x, r)
+       y = Mul(n, scale))"},
+    {.rule = "norm",
+     .name = "divide",
+     .tag = "div_sqrt",
+     .recipe = "y = (x / sqrt(mse)) * w",
+     .seen_in = "optimum's rms_norm patch, Olive, body of RMSNormalization-23, jax2onnx",
+     .text = R"(
+       ms = rule.mean(x)
+       mse = rule.epsilon(ms)
+       rms = Sqrt(mse)
+       n = Div(x, rms)
+       y = Mul(n, scale))"},
+    {.rule = "norm",
+     .name = "rms_normalization",
+     .tag = "rms_normalization",
+     .recipe = "y = RMSNormalization(x, w)",
+     .seen_in = "torch dynamo at opset 23, mobius, onnxsim",
+     .text = "y = RMSNormalization<axis = -1>(x, scale)"},
+    {.rule = "norm",
+     .name = "multiply_unscaled",
+     .tag = "unscaled",
+     .recipe = "y = x * r",
+     .seen_in = "norms without a weight, two weights on one norm",
+     .text = R"(
+       ms = rule.mean(x)
+       mse = rule.epsilon(ms)
+       r = rule.inverse(mse)
+       y = Mul(x, r))"},
+    {.rule = "norm",
+     .name = "divide_unscaled",
+     .tag = "div_sqrt_unscaled",
+     .recipe = "y = x / sqrt(mse)",
+     .seen_in = "norms without a weight, two weights on one norm",
+     .text = R"(
+       ms = rule.mean(x)
+       mse = rule.epsilon(ms)
+       rms = Sqrt(mse)
+       y = Div(x, rms))"},
+
+    // ---- mean: x -> ms, the mean of squares over the last axis
+    {.rule = "mean",
+     .name = "reduce_mean",
+     .tag = "",
+     .recipe = "ms = sum(sq) / n",
+     .seen_in = "all exporters",
+     .text = R"(
+       sq = rule.square(x)
+       ms = ReduceMean<axes = [-1], keepdims = 1>(sq))"},
+
+    // ---- square: x -> sq
+    {.rule = "square",
+     .name = "pow",
+     .tag = "",
+     .recipe = "sq = x * x",
+     .seen_in = "torch exporters",
+     .text = R"(
+       two = Constant<value_float = 2.0>()
+       sq = Pow(x, two))"},
+    {.rule = "square",
+     .name = "mul",
+     .tag = "mul",
+     .recipe = "sq = x * x",
+     .seen_in = "optimum's rms_norm patch, body of RMSNormalization-23, jax2onnx, tf2onnx",
+     .text = "sq = Mul(x, x)"},
+
+    // ---- epsilon: ms -> mse
+    {.rule = "epsilon",
+     .name = "add",
+     .tag = "",
+     .recipe = "mse = ms + epsilon",
+     .seen_in = "all exporters",
+     .text = "mse = Add(ms, epsilon)"},
+
+    // ---- inverse: mse -> r
+    {.rule = "inverse",
+     .name = "one_div_sqrt",
+     .tag = "one_div_sqrt",
+     .recipe = "r = 1 / sqrt(mse)",
+     .seen_in = "TorchScript's rsqrt, genai TRT-RTX",
+     .text = R"(
+       one = Constant<value_float = 1.0>()
+       rms = Sqrt(mse)
+       r = Div(one, rms))"},
+    {.rule = "inverse",
+     .name = "reciprocal",
+     .tag = "reciprocal",
+     .recipe = "r = 1 / sqrt(mse)",
+     .seen_in = "torch dynamo's rsqrt",
+     .text = R"(
+       rms = Sqrt(mse)
+       r = Reciprocal(rms))"},
+};
+
+}  // namespace
+
+std::span<const VariantRow> RmsNormVariants() { return kRows; }
+
+}  // namespace addnorm::passes

@@ -1,0 +1,76 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+#include "proto/copy_range.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "proto/file_descriptor.h"
+
+namespace addnorm::proto {
+namespace {
+
+constexpr size_t kBufferSize = 1 << 20;
+constexpr uint64_t kBlock = 4096;
+constexpr uint64_t kMinShared =
+    16 * kBlock;  // below, a copy costs less than the call
+
+}  // namespace
+
+int Allocate(int fd, uint64_t size) {
+  if (size == 0 || ::fallocate(fd, 0, 0, static_cast<off_t>(size)) == 0)
+    return 0;
+  return errno == EOPNOTSUPP || errno == ENOSYS || errno == EINTR ? 0 : errno;
+}
+
+int RangeCopier::CopyBytes(int in, uint64_t in_offset, uint64_t length,
+                           int64_t out_offset) {
+  if (buffer_ == nullptr) buffer_.reset(new char[kBufferSize]);
+  while (length > 0) {
+    const size_t chunk = std::min<uint64_t>(length, kBufferSize);
+    const int64_t n = ReadFully(in, buffer_.get(), chunk, in_offset);
+    if (n < 0) return errno;
+    if (static_cast<size_t>(n) < chunk) return ENODATA;
+    if (const int error = WriteFully(out_, buffer_.get(), chunk, out_offset))
+      return error;
+    in_offset += chunk;
+    length -= chunk;
+    if (out_offset >= 0) out_offset += static_cast<int64_t>(chunk);
+  }
+  return 0;
+}
+
+// How many bytes were shared: whole blocks or nothing.
+uint64_t RangeCopier::Share(int in, uint64_t in_offset, uint64_t length,
+                            uint64_t out_offset) {
+  struct file_clone_range range {};
+  range.src_fd = in;
+  range.src_offset = in_offset;
+  range.src_length = length / kBlock * kBlock;
+  range.dest_offset = out_offset;
+  can_share_ = ::ioctl(out_, FICLONERANGE, &range) == 0;
+  return can_share_ ? range.src_length : 0;
+}
+
+int RangeCopier::Copy(int in, uint64_t in_offset, uint64_t length,
+                      int64_t out_offset) {
+  const bool in_phase =
+      out_offset >= 0 &&
+      in_offset % kBlock == static_cast<uint64_t>(out_offset) % kBlock;
+  if (!can_share_ || !in_phase || length < kMinShared) {
+    return CopyBytes(in, in_offset, length, out_offset);
+  }
+  const uint64_t head = (kBlock - in_offset % kBlock) % kBlock;
+  if (const int error = CopyBytes(in, in_offset, head, out_offset))
+    return error;
+  const uint64_t done = head + Share(in, in_offset + head, length - head,
+                                     static_cast<uint64_t>(out_offset) + head);
+  return CopyBytes(in, in_offset + done, length - done,
+                   out_offset + static_cast<int64_t>(done));
+}
+
+}  // namespace addnorm::proto

@@ -1,0 +1,42 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copying ranges between files: shared blocks where the file system has them
+// (btrfs, XFS), else through a buffer, which is no slower than copy_file_range.
+//
+//   RangeCopier copier(out_fd);
+//   int error = copier.Copy(in_fd, in_offset, length, out_offset);
+#ifndef ADDNORM_PROTO_COPY_RANGE_H_
+#define ADDNORM_PROTO_COPY_RANGE_H_
+
+#include <cstdint>
+#include <memory>
+
+namespace addnorm::proto {
+
+// Reserves the space, so that a full disk is noticed before the work; 0, or the
+// errno value. A file system that cannot reserve is no error.
+int Allocate(int fd, uint64_t size);
+
+class RangeCopier {
+ public:
+  explicit RangeCopier(int out) : out_(out) {}
+
+  // 0, or the errno value; ENODATA if the input ends early. An `out_offset` of
+  // -1 writes at the output's own place (pipes).
+  int Copy(int in, uint64_t in_offset, uint64_t length, int64_t out_offset);
+
+ private:
+  int CopyBytes(int in, uint64_t in_offset, uint64_t length,
+                int64_t out_offset);
+  uint64_t Share(int in, uint64_t in_offset, uint64_t length,
+                 uint64_t out_offset);
+
+  int out_;
+  bool can_share_ = true;
+  std::unique_ptr<char[]> buffer_;
+};
+
+}  // namespace addnorm::proto
+
+#endif  // ADDNORM_PROTO_COPY_RANGE_H_

@@ -1,0 +1,209 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+#include "proto/file_output.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "proto/copy_range.h"
+#include "proto/data_copy.h"
+#include "proto/errors.h"
+#include "proto/status_macros.h"
+#include "proto/temporary_file.h"
+
+namespace addnorm::proto {
+namespace {
+
+// Where an output goes.
+struct Target {
+  std::string path;
+  std::string directory;            // of a file that is written and renamed
+  std::optional<struct stat> info;  // of what is there
+  bool is_direct = false;           // a device, a pipe, an open descriptor
+  int descriptor = -1;              // the open one, if it is
+};
+
+// /dev/fd/3 and its likes may be regular files, but stand for an open
+// descriptor.
+int DescriptorOf(const std::string& path) {
+  if (path == "-" || path == "/dev/stdout") return STDOUT_FILENO;
+  if (path == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view prefix : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!path.starts_with(prefix)) continue;
+    int fd = -1;
+    const auto [end, error] = std::from_chars(path.data() + prefix.size(),
+                                              path.data() + path.size(), fd);
+    if (error == std::errc() && end == path.data() + path.size()) return fd;
+  }
+  return -1;
+}
+
+// The file that a chain of links stands for; it need not exist.
+absl::StatusOr<std::filesystem::path> ResolveLinks(std::filesystem::path path) {
+  constexpr int kMaxLinks = 40;
+  std::error_code error;
+  for (int links = 0; std::filesystem::is_symlink(path, error); ++links) {
+    if (links == kMaxLinks) return ErrnoError(ELOOP, path.string());
+    const std::filesystem::path link =
+        std::filesystem::read_symlink(path, error);
+    if (error) return ErrnoError(error.value(), path.string());
+    path = path.parent_path() / link;  // an absolute link replaces all
+  }
+  return path;
+}
+
+absl::StatusOr<Target> Locate(const std::string& target) {
+  Target located{.path = target, .directory = {}, .info = {}};
+  located.descriptor = DescriptorOf(target);
+  located.is_direct = located.descriptor >= 0 || target.starts_with("/dev/");
+  struct stat info {};
+  const int failed = located.descriptor >= 0
+                         ? ::fstat(located.descriptor, &info)
+                         : ::stat(target.c_str(), &info);
+  if (failed != 0 && errno != ENOENT) return ErrnoError(errno, target);
+  if (failed == 0) located.info = info;
+  if (failed == 0 && S_ISDIR(info.st_mode)) return ErrnoError(EISDIR, target);
+  if (failed == 0 && !S_ISREG(info.st_mode)) located.is_direct = true;
+  if (located.is_direct) return located;
+  ASSIGN_OR_RETURN(const std::filesystem::path resolved, ResolveLinks(target));
+  located.path = resolved.string();
+  located.directory =
+      resolved.has_parent_path() ? resolved.parent_path().string() : ".";
+  if (!resolved.has_filename()) return ErrnoError(EISDIR, target);
+  struct stat directory {};
+  if (::stat(located.directory.c_str(), &directory) != 0) {
+    return ErrnoError(
+        errno, fmt::format("{}: directory '{}'", target, located.directory));
+  }
+  return located;
+}
+
+// True if the file at `path` is, or its link is, directly in the directory.
+bool SameDirectory(const std::string& directory, const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  std::error_code error;
+  return std::filesystem::equivalent(directory, parent.empty() ? "." : parent,
+                                     error);
+}
+
+absl::Status CheckData(const ModelFile& input, const Target& target,
+                       uint64_t copy_up_to) {
+  const std::vector<const DataFile*> missing =
+      FilesToCopy(input, target.directory);
+  uint64_t size = 0;
+  for (const DataFile* file : missing)
+    size += static_cast<uint64_t>(file->info.st_size);
+  if (missing.empty() || (copy_up_to > 0 && size <= copy_up_to))
+    return absl::OkStatus();
+  if (SameDirectory(target.directory, input.path())) {
+    return absl::NotFoundError(fmt::format(
+        "{}: the model is a link and its data file '{}' lies beside the link's "
+        "target ({}), not "
+        "beside the output\nhint: give the target's path, or --data=copy",
+        target.path, missing.front()->location, missing.front()->path));
+  }
+  return absl::FailedPreconditionError(fmt::format(
+      "{}: the model's data file '{}' would not be found beside the output\n"
+      "hint: --data=copy copies the data ({} bytes), or write the output "
+      "beside the model",
+      target.path, missing.front()->location, size));
+}
+
+absl::Status CheckLocated(const ModelFile& input, const Target& target,
+                          const WriteOptions& options) {
+  if (target.info && IsInput(input, *target.info)) {
+    return absl::FailedPreconditionError(fmt::format(
+        "{}: is {}, which is never overwritten\nhint: give the output another "
+        "name",
+        target.path,
+        input.IsSameFile(*target.info) ? "the input model"
+                                       : "a data file of the input model"));
+  }
+  if (target.is_direct) return absl::OkStatus();
+  if (target.info && !options.force) {
+    return absl::FailedPreconditionError(fmt::format(
+        "{}: exists already\nhint: --force replaces it", target.path));
+  }
+  return CheckData(input, target, options.copy_data_up_to);
+}
+
+// An `offset` of -1 writes at the descriptor's own place.
+absl::Status WriteRope(const ModelFile& input, const Rope& rope, int fd,
+                       int64_t offset, const std::string& name) {
+  RangeCopier copier(fd);
+  for (const Rope::Segment& segment : rope.segments()) {
+    const int error =
+        segment.is_range()
+            ? copier.Copy(input.fd(), segment.offset, segment.length, offset)
+            : WriteFully(fd, segment.bytes.data(), segment.bytes.size(),
+                         offset);
+    if (error == ENODATA) return input.CheckUnchanged();
+    if (error != 0) return ErrnoError(error, name);
+    if (offset >= 0) offset += static_cast<int64_t>(segment.length);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteDirectly(const ModelFile& input, const Rope& rope,
+                           const Target& target) {
+  FileDescriptor fd(
+      target.descriptor >= 0
+          ? ::fcntl(target.descriptor, F_DUPFD_CLOEXEC, 0)
+          : ::open(target.path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+  if (!fd.valid()) return ErrnoError(errno, target.path);
+  RETURN_IF_ERROR(WriteRope(input, rope, fd.get(), -1, target.path));
+  if (const int error = fd.Close()) return ErrnoError(error, target.path);
+  return input.CheckUnchanged();
+}
+
+absl::Status WriteFile(const ModelFile& input, const Rope& rope,
+                       const Target& target, const WriteOptions& options) {
+  ASSIGN_OR_RETURN(TemporaryFile file, TemporaryFile::Create(target.directory));
+  if (const int error = Allocate(file.fd(), rope.size()))
+    return ErrnoError(error, target.path);
+  RETURN_IF_ERROR(WriteRope(input, rope, file.fd(), 0, target.path));
+  if (target.info && ::fchmod(file.fd(), target.info->st_mode & 0777) != 0) {
+    return ErrnoError(errno, target.path);
+  }
+  DataCopies copies;
+  RETURN_IF_ERROR(copies.Make(input, target.directory,
+                              FilesToCopy(input, target.directory),
+                              options.force));
+  RETURN_IF_ERROR(input.CheckUnchanged());
+  RETURN_IF_ERROR(input.external_data().CheckUnchanged());
+  if (options.before_publish) {
+    ASSIGN_OR_RETURN(
+        std::shared_ptr<ModelFile> written,
+        ModelFile::FromDescriptor(file.fd(), target.path, target.path));
+    RETURN_IF_ERROR(options.before_publish(std::move(written)));
+  }
+  RETURN_IF_ERROR(file.Publish(target.path, options.force));
+  copies.Keep();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckTarget(const ModelFile& input, const std::string& target,
+                         const WriteOptions& options) {
+  ASSIGN_OR_RETURN(const Target located, Locate(target));
+  return CheckLocated(input, located, options);
+}
+
+absl::Status WriteModel(const ModelFile& input, const Rope& rope,
+                        const std::string& target,
+                        const WriteOptions& options) {
+  ASSIGN_OR_RETURN(const Target located, Locate(target));
+  RETURN_IF_ERROR(CheckLocated(input, located, options));
+  return located.is_direct ? WriteDirectly(input, rope, located)
+                           : WriteFile(input, rope, located, options);
+}
+
+}  // namespace addnorm::proto

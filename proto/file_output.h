@@ -1,0 +1,57 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writing the output model: all of it or nothing.
+//
+// A regular target appears under its name only when complete: it is written to
+// an unnamed file of the same directory, synchronised, and renamed into place,
+// so a crash, a full disk or a signal leaves the old file and no rubbish.
+// Inputs are never overwritten. Pipes, devices and "-" (standard output) are
+// written directly.
+//
+//   WriteOptions options{.force = true};
+//   RETURN_IF_ERROR(CheckTarget(*file, "out.onnx", options));  // before the
+//   work
+//   ...
+//   RETURN_IF_ERROR(WriteModel(*file, rope, "out.onnx", options));
+#ifndef ADDNORM_PROTO_FILE_OUTPUT_H_
+#define ADDNORM_PROTO_FILE_OUTPUT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "proto/model_file.h"
+#include "proto/rope.h"
+
+namespace addnorm::proto {
+
+struct WriteOptions {
+  // Replace a file that exists.
+  bool force = false;
+
+  // An output that would not find the model's external data beside itself gets
+  // copies of them if they are not larger than this together; else it is
+  // refused. 0: always refused. UINT64_MAX: always copied (--data=copy).
+  uint64_t copy_data_up_to = 0;
+
+  // Called when the output is complete and not yet visible under its name; an
+  // error stops the publication. Not called for targets that are written
+  // directly.
+  std::function<absl::Status(std::shared_ptr<ModelFile> written)>
+      before_publish = {};
+};
+
+// Says early what WriteModel would refuse; touches nothing.
+absl::Status CheckTarget(const ModelFile& input, const std::string& target,
+                         const WriteOptions& options);
+
+// Writes the rope over `input`, and the data files where options ask for it.
+absl::Status WriteModel(const ModelFile& input, const Rope& rope,
+                        const std::string& target, const WriteOptions& options);
+
+}  // namespace addnorm::proto
+
+#endif  // ADDNORM_PROTO_FILE_OUTPUT_H_

@@ -1,0 +1,177 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "proto/errors.h"
+#include "proto/import.h"
+#include "proto/infer_types.h"
+#include "proto/model_file.h"
+#include "proto/text.h"
+#include "tests/support/catch.h"
+#include "tests/support/proto_files.h"
+
+namespace addnorm::proto {
+namespace {
+
+using std::string_literals::operator""s;
+using tests::Message;
+using tests::ScratchDirectory;
+
+constexpr std::string_view kText = R"(<ir_version: 8, opset_import: ["" : 17]>
+  g (float[2,N] x, bool c) => (y, float[2,N] z) {
+    s = Relu(x)
+    y = Transpose(s)
+    z = If (c) < then_branch = a () => (t) { t = Neg(s) },
+                 else_branch = b () => (e) { e = Abs(s) } >
+  })";
+
+TEST_CASE("only a regular file is opened, and nothing hangs", "[proto]") {
+  const ScratchDirectory scratch;
+  REQUIRE(::mkfifo((scratch / "fifo").c_str(), 0600) == 0);
+  const auto status = [&](const std::string& name) {
+    return ModelFile::Open(scratch / name).status();
+  };
+  CHECK(status("missing").code() == absl::StatusCode::kNotFound);
+  CHECK(Message(status("missing")) ==
+        scratch / "missing" + ": no such file or directory");
+  CHECK(status("fifo").code() == absl::StatusCode::kNotFound);
+  CHECK_THAT(Message(status("fifo")),
+             ContainsSubstring("is not a regular file"));
+  CHECK_THAT(Message(status(".")), ContainsSubstring("is a directory"));
+}
+
+TEST_CASE("files of other kinds are named in one line, with the way out",
+          "[proto]") {
+  struct Case {
+    std::string bytes;
+    const char* is;
+  };
+  const std::vector<Case> cases = {
+      {"", "is empty"},
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:0",
+       "is a Git LFS pointer"},
+      {"<!DOCTYPE html><html>", "is an HTML page"},
+      {"PK\x03\x04\x14\0\0\0"s, "is a zip archive"},
+      {"\x1f\x8b\x08\0\0\0\0\0"s, "is gzip data"},
+      {std::string(257, 'a') + "ustar", "is a tar archive"},
+      {"\x89HDF\r\n\x1a\n\0\0\0\0"s, "is an HDF5 file"},
+      {"\x80\x02}q\0."s, "is a Python pickle"},
+      {"\x3c\0\0\0\0\0\0\0{\"w\":{}}"s, "is a safetensors file"},
+      {"\x1c\0\0\0TFL3\0\0\0\0"s, "is a TensorFlow Lite model"},
+      {"\x1c\0\0\0ORTM\0\0\0\0"s, "is a model in ONNX Runtime's ORT format"},
+      {"GGUF\x03\0\0\0"s, "is a GGUF file"},
+      {"{\"error\": 1}\n", "is JSON"},
+      {std::string(kText), "is a model as ONNX text"},
+      {"this is not a model\n", "is text"},
+      {std::string(1000, '\0'), "is zeros"},
+  };
+  for (const Case& c : cases) {
+    INFO(c.is);
+    const auto file = ModelFile::FromBytes("m", c.bytes);
+    REQUIRE_FALSE(file.ok());
+    CHECK(file.status().code() == absl::StatusCode::kInvalidArgument);
+    CHECK_THAT(Message(file.status()), StartsWith("m: "s + c.is));
+    CHECK_THAT(Message(file.status()),
+               ContainsSubstring("not an ONNX model\nhint: "));
+  }
+}
+
+TEST_CASE("a model whose first bytes look like something else is a model",
+          "[proto]") {
+  // The producer's name puts '{"' where safetensors have it.
+  const auto file = ModelFile::FromBytes(
+      "m", tests::Field(2, "abcdef{\"") + tests::Field(7, ""));
+  CHECK(file.ok());
+}
+
+TEST_CASE("a model of more than 2 GiB is refused with advice", "[proto]") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.Write("big.onnx", "\x08\x08");
+  REQUIRE(::truncate(path.c_str(), 1ll << 31) == 0);
+  const auto file = ModelFile::Open(path);
+  CHECK(file.status().code() == absl::StatusCode::kInvalidArgument);
+  CHECK_THAT(Message(file.status()),
+             ContainsSubstring("hint: convert it to external data"));
+}
+
+TEST_CASE("a file that is written to while it is open is noticed", "[proto]") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.Write("model.onnx", *SerializeText(kText));
+  const auto file = ModelFile::Open(path);
+  REQUIRE(file.ok());
+  CHECK((*file)->CheckUnchanged().ok());
+  std::filesystem::resize_file(path, 10);
+  CHECK((*file)->CheckUnchanged().code() == absl::StatusCode::kUnavailable);
+  char buffer[20];
+  CHECK((*file)->Read(0, 20, buffer).code() == absl::StatusCode::kUnavailable);
+}
+
+TEST_CASE("text models are parsed, and the parser's throws are errors",
+          "[proto]") {
+  CHECK(SerializeText(kText).ok());
+  for (const char* text :
+       {"", "<", "no model", "<ir_version: 99999999999999999999>",
+        "<ir_version: 8, opset_import: [\"\" : 17]> g () => () <float w = "
+        "{1e999}> {}",
+        "<ir_version: 8, opset_import: [\"\" : 17]> g () => () {} more"}) {
+    INFO(text);
+    const auto bytes = SerializeText(text);
+    CHECK(bytes.status().code() == absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST_CASE("a path may be a model or a text model", "[proto]") {
+  const ScratchDirectory scratch;
+  const auto text = OpenModelOrText(
+      scratch.Write("m.onnxtxt", "# a comment\n" + std::string(kText)));
+  REQUIRE(text.ok());
+  CHECK(Import(*text).ok());
+  CHECK(OpenModelOrText(scratch.Write("m.onnx", *SerializeText(kText))).ok());
+  CHECK(OpenModelOrText(scratch / "missing").status().code() ==
+        absl::StatusCode::kNotFound);
+}
+
+TEST_CASE("inference fills unknown types, in inner graphs too", "[proto]") {
+  const auto file = OpenText("m", kText);
+  REQUIRE(file.ok());
+  const auto imported = Import(*file);
+  INFO(imported.status());
+  REQUIRE(imported.ok());
+  ir::Model& model = *imported->model;
+  CHECK_FALSE(model.graph.FindValue("s")->type.known());
+  CHECK(InferTypes(**file, model).ok());
+  CHECK(ir::ToString(model.graph.FindValue("s")->type) == "float[2,N]");
+  CHECK(ir::ToString(model.graph.FindValue("y")->type) == "float[N,2]");
+  const ir::Graph& branch = *model.graph.nodes().back().subgraphs()[0];
+  CHECK(ir::ToString(branch.FindValue("t")->type) == "float[2,N]");
+}
+
+TEST_CASE("what inference cannot know stays unknown, and is no error",
+          "[proto]") {
+  const auto file =
+      OpenText("m", R"(<ir_version: 8, opset_import: ["" : 17, "my" : 1]>
+    g (float[2] x) => (y) { s = Relu(x) t = my.Op(s) y = Relu(t) })");
+  REQUIRE(file.ok());
+  const auto imported = Import(*file);
+  REQUIRE(imported.ok());
+  InferTypes(**file, *imported->model).IgnoreError();
+  CHECK(imported->model->graph.FindValue("s")->type.known());
+  CHECK_FALSE(imported->model->graph.FindValue("y")->type.known());
+}
+
+TEST_CASE("errno values become codes of the file system", "[proto]") {
+  CHECK(ErrnoError(ENOENT, "f").code() == absl::StatusCode::kNotFound);
+  CHECK(ErrnoError(EACCES, "f").code() == absl::StatusCode::kPermissionDenied);
+  CHECK(ErrnoError(ENOSPC, "f").code() == absl::StatusCode::kResourceExhausted);
+  CHECK(ErrnoError(EIO, "f").code() == absl::StatusCode::kUnavailable);
+  CHECK(Message(ErrnoError(ENOSPC, "out.onnx")) ==
+        "out.onnx: no space left on device");
+  CHECK(Printable("a\x01\xff é") == "a\\x01\\xff é");
+}
+
+}  // namespace
+}  // namespace addnorm::proto

@@ -1,0 +1,65 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The commands: what each one is given, and what it answers. A command prints
+// nothing; cli.cc prints its Answer, as text or as JSON.
+//
+// Adding a command: cmd_<name>.cc with an Add function (options, help, and the
+// function to run), and a row of kCommands.
+#ifndef ADDNORM_TOOL_COMMANDS_H_
+#define ADDNORM_TOOL_COMMANDS_H_
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "CLI/App.hpp"
+#include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
+#include "tool/exit_code.h"
+#include "tool/term.h"
+
+namespace addnorm::tool {
+
+struct Failure {
+  std::string error;  // the line after "error: "
+  std::string hint;   // the way out, "" if there is none
+};
+
+struct Answer {
+  ExitCode exit_code = ExitCode::kDone;
+  std::string text;                // for people
+  nlohmann::ordered_json json;     // for programs; cli.cc adds "schema" and "exit_code"
+  std::optional<Failure> failure;  // with kNo: which expectation was not met
+  bool stdout_is_taken = false;    // the model went there, so the text goes to stderr
+};
+
+struct Session {
+  Terminal terminal;
+  bool json = false;  // --json: stdout belongs to the object
+};
+
+using RunFunction = std::function<absl::StatusOr<Answer>(const Session&)>;
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  // Puts options, description and examples (as the footer) on the app; what it
+  // returns holds the parsed options.
+  RunFunction (*add)(CLI::App& app);
+};
+
+RunFunction AddOptimize(CLI::App& app);
+RunFunction AddInspect(CLI::App& app);
+RunFunction AddPatterns(CLI::App& app);
+
+inline constexpr Command kCommands[] = {
+    {"optimize", "fuse each residual Add with the RMSNorm that reads it", AddOptimize},
+    {"inspect", "show what is in a model and what optimize would do", AddInspect},
+    {"patterns", "list the spellings of RMSNorm that are recognised", AddPatterns},
+};
+
+}  // namespace addnorm::tool
+
+#endif  // ADDNORM_TOOL_COMMANDS_H_

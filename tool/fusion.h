@@ -1,0 +1,34 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `optimize` and `inspect` have in common: a model in memory, and the pass
+// run on it. Nothing is written here.
+//
+//   ASSIGN_OR_RETURN(LoadedModel loaded, Load(*file));
+//   ASSIGN_OR_RETURN(passes::FusionReport report, Fuse(loaded));
+#ifndef ADDNORM_TOOL_FUSION_H_
+#define ADDNORM_TOOL_FUSION_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "passes/fusion_report.h"
+#include "passes/ir/model.h"
+#include "proto/model_file.h"
+
+namespace addnorm::tool {
+
+struct LoadedModel {
+  std::shared_ptr<proto::ModelFile> file;
+  std::unique_ptr<ir::Model> model;
+};
+
+// Imports an open file; what is odd in it goes to the log.
+absl::StatusOr<LoadedModel> Load(std::shared_ptr<proto::ModelFile> file);
+
+// Runs fuse-add-rms-norm: the model in memory is edited, the file is not.
+absl::StatusOr<passes::FusionReport> Fuse(LoadedModel& loaded);
+
+}  // namespace addnorm::tool
+
+#endif  // ADDNORM_TOOL_FUSION_H_

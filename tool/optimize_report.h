@@ -1,0 +1,49 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `optimize` tells: operators before and after, sites, files, time.
+//
+//   answer.text = ToText(result, /*explain=*/true, terminal);
+#ifndef ADDNORM_TOOL_OPTIMIZE_REPORT_H_
+#define ADDNORM_TOOL_OPTIMIZE_REPORT_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+#include "passes/fusion_report.h"
+#include "tool/model_facts.h"
+#include "tool/term.h"
+
+namespace addnorm::tool {
+
+// A file beside the model that holds tensors.
+struct DataFileFacts {
+  std::string location;
+  uint64_t bytes = 0;
+  bool is_copied = false;  // the output has a copy of its own
+};
+
+struct OptimizeResult {
+  std::string input;
+  std::string output;
+  bool is_written = false;
+  std::string_view target;
+  uint64_t input_bytes = 0;
+  uint64_t output_bytes = 0;  // or what they would be
+  passes::FusionReport report;
+  OpCounts before;
+  OpCounts after;
+  std::vector<DataFileFacts> data_files;
+  double wall_seconds = 0;
+  double cpu_seconds = 0;
+};
+
+std::string ToText(const OptimizeResult& result, bool explain, const Terminal& terminal);
+nlohmann::ordered_json ToJson(const OptimizeResult& result);
+
+}  // namespace addnorm::tool
+
+#endif  // ADDNORM_TOOL_OPTIMIZE_REPORT_H_

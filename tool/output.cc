@@ -1,0 +1,91 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/output.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include "fmt/format.h"
+#include "proto/errors.h"
+#include "tool/printable.h"
+
+namespace addnorm::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void PrintFailure(const Failure& failure, const Terminal& terminal) {
+  fmt::print(stderr, "{} {}\n", terminal.PaintError(Style::kBad, "error:"), failure.error);
+  if (failure.hint.empty()) return;
+  fmt::print(stderr, "{} {}\n", terminal.PaintError(Style::kNote, "hint:"), failure.hint);
+}
+
+Json ToJson(const std::string& command, const Answer& answer) {
+  Json object{{"schema", fmt::format("onnx-addnorm/{}/1", command)},
+              {"exit_code", static_cast<int>(answer.exit_code)}};
+  if (answer.failure) object["error"] = answer.failure->error;
+  if (answer.failure && !answer.failure->hint.empty()) object["hint"] = answer.failure->hint;
+  if (!answer.json.is_null()) object.update(answer.json);
+  return object;
+}
+
+Answer FromStatus(const absl::Status& status) {
+  Answer answer;
+  answer.exit_code = ToExitCode(status.code());
+  answer.failure = ToFailure(status);
+  if (answer.exit_code == ExitCode::kBug && answer.failure->hint.empty()) {
+    answer.failure->hint =
+        "this is a bug in onnx-addnorm; please report it with this message and, if you can, the "
+        "model";
+  }
+  return answer;
+}
+
+}  // namespace
+
+ExitCode WriteStdout(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
+    return ExitCode::kDone;
+  }
+  if (errno == EPIPE) return ExitCode::kDone;
+  fmt::print(stderr, "error: standard output: {}\n", proto::ErrnoText(errno));
+  return ExitCode::kSystem;
+}
+
+bool IsReaderGone() {
+  pollfd descriptor{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+  return poll(&descriptor, 1, 0) == 1 && (descriptor.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+Failure ToFailure(const absl::Status& status) {
+  constexpr std::string_view kHint = "\nhint: ";
+  const std::string_view message(status.message().data(), status.message().size());
+  const size_t end = message.find(kHint);
+  if (end == std::string_view::npos) return {.error = Printable(message), .hint = ""};
+  return {.error = Printable(message.substr(0, end)),
+          .hint = Printable(message.substr(end + kHint.size()))};
+}
+
+std::string Dump(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+ExitCode Output::Print(absl::StatusOr<Answer> result, const Terminal& terminal) const {
+  const Answer answer = result.ok() ? *std::move(result) : FromStatus(result.status());
+  ExitCode written = ExitCode::kDone;
+  if (json) {
+    written = WriteStdout(Dump(ToJson(command, answer)) + "\n");
+  } else if (answer.stdout_is_taken) {
+    if (!quiet) fmt::print(stderr, "{}", answer.text);
+  } else if (!answer.text.empty()) {
+    written = WriteStdout(answer.text);
+  }
+  if (answer.failure) PrintFailure(*answer.failure, terminal);
+  return written == ExitCode::kDone ? answer.exit_code : written;
+}
+
+}  // namespace addnorm::tool

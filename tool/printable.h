@@ -1,0 +1,23 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names in a model can be any bytes; this makes them safe to show. It is not a
+// quoting that can be undone: a backslash stays as it is. JSON needs none of it.
+//
+//   Printable("l.0\x1b[31m/Add");  // "l.0\\x1b[31m/Add"
+#ifndef ADDNORM_TOOL_PRINTABLE_H_
+#define ADDNORM_TOOL_PRINTABLE_H_
+
+#include <string>
+#include <string_view>
+
+namespace addnorm::tool {
+
+// What a terminal would obey instead of show (controls, escapes, changes of
+// direction) and what is no UTF-8 becomes \xNN or \u{NNNN}; the rest stays. A
+// line feed becomes \n, unless `keep_lines`.
+std::string Printable(std::string_view text, bool keep_lines = false);
+
+}  // namespace addnorm::tool
+
+#endif  // ADDNORM_TOOL_PRINTABLE_H_
