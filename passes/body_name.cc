@@ -38,16 +38,19 @@ DataType TypeOf(const Types& types, const ir::Value* value) {
 DataType ResultType(const ir::Node& node, const Types& types) {
   if (const ir::Attribute* to = node.attribute("to")) {
     const auto* number = to->get<int64_t>();
-    return number == nullptr ? DataType::kUndefined : static_cast<DataType>(*number);
+    return number == nullptr ? DataType::kUndefined
+                             : static_cast<DataType>(*number);
   }
   if (node.Is("", "Constant")) {
     const auto* tensor = node.attributes[0].get<ir::Tensor>();
     return tensor == nullptr ? DataType::kFloat : tensor->type;
   }
   if (node.Is("", "CastLike")) return TypeOf(types, node.input(1));
-  const DataType first = node.input(0) == nullptr ? DataType::kUndefined
-                                                  : TypeOf(types, node.input(0));
-  const bool is_binary = node.Is("", "Add") || node.Is("", "Mul") || node.Is("", "Div");
+  const DataType first = node.input(0) == nullptr
+                             ? DataType::kUndefined
+                             : TypeOf(types, node.input(0));
+  const bool is_binary =
+      node.Is("", "Add") || node.Is("", "Mul") || node.Is("", "Div");
   if (first != DataType::kUndefined || !is_binary) return first;
   return TypeOf(types, node.input(1));
 }
@@ -64,46 +67,66 @@ std::string TypeTags(const ir::Function& function) {
   const ir::Value* y = function.body.outputs()[0];
   const DataType result = TypeOf(types, y);
   std::string tags;
-  if (computed != DataType::kUndefined) tags += fmt::format("_{}", ShortName(computed));
+  if (computed != DataType::kUndefined)
+    tags += fmt::format("_{}", ShortName(computed));
   if (result != computed && result != DataType::kUndefined) {
-    const bool is_late = y->producer()->Is("", "Cast") || y->producer()->Is("", "CastLike");
-    tags += fmt::format("_{}_{}", is_late ? "late" : "early", ShortName(result));
+    const bool is_late =
+        y->producer()->Is("", "Cast") || y->producer()->Is("", "CastLike");
+    tags +=
+        fmt::format("_{}_{}", is_late ? "late" : "early", ShortName(result));
   }
   return tags;
 }
 
 std::string ValueKey(const ir::Attribute& attribute) {
   const auto* tensor = attribute.get<ir::Tensor>();
-  if (tensor == nullptr || tensor->inline_bytes() == nullptr) return ToString(attribute);
-  return fmt::format("{}[{}]{}", static_cast<int>(tensor->type), fmt::join(tensor->dims, ","),
+  if (tensor == nullptr || tensor->inline_bytes() == nullptr)
+    return ToString(attribute);
+  return fmt::format("{}[{}]{}", static_cast<int>(tensor->type),
+                     fmt::join(tensor->dims, ","),
                      absl::BytesToHexString(*tensor->inline_bytes()));
 }
 
 std::string Names(const std::vector<ir::Value*>& values) {
   std::string names;
-  for (const ir::Value* value : values) names += (value == nullptr ? "" : value->name()) + ",";
+  for (const ir::Value* value : values)
+    names += (value == nullptr ? "" : value->name()) + ",";
   return names;
+}
+
+const ir::Function* CalledFunction(const ir::Function& caller,
+                                   const ir::Node& node) {
+  const ir::Model* model = caller.body.model();
+  return node.domain().empty() || model == nullptr
+             ? nullptr
+             : model->FindFunction(node.domain(), node.op_type(),
+                                   node.overload);
 }
 
 // FNV-1a, folded to 32 bits: stable over machines, versions and time.
 uint32_t Digest(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  for (const char c : text)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return static_cast<uint32_t>(hash ^ (hash >> 32));
 }
 
 }  // namespace
 
 std::string BodyKey(const ir::Function& function) {
-  std::string key = Names(function.body.inputs()) + ">" + Names(function.body.outputs()) + "\n";
+  std::string key = Names(function.body.inputs()) + ">" +
+                    Names(function.body.outputs()) + "\n";
   for (const ir::Node& node : function.body.nodes()) {
-    fmt::format_to(std::back_inserter(key), "{}={}:{}:{}<", Names(node.outputs()), node.domain(),
-                   node.op_type(), node.overload);
+    fmt::format_to(std::back_inserter(key), "{}={}:{}:{}<",
+                   Names(node.outputs()), node.domain(), node.op_type(),
+                   node.overload);
     for (const ir::Attribute& attribute : node.attributes) {
-      fmt::format_to(std::back_inserter(key), "{}:{}={};", attribute.name, attribute.type,
-                     ValueKey(attribute));
+      fmt::format_to(std::back_inserter(key), "{}:{}={};", attribute.name,
+                     attribute.type, ValueKey(attribute));
     }
     fmt::format_to(std::back_inserter(key), ">({})\n", Names(node.inputs()));
+    const ir::Function* callee = CalledFunction(function, node);
+    if (callee != nullptr) key += "{" + BodyKey(*callee) + "}";
   }
   return key;
 }

@@ -19,7 +19,8 @@
 namespace addnorm::passes {
 
 // A text that two functions share exactly if their bodies do the same with the
-// same forms: inputs, outputs, and every node with its attributes and constants.
+// same forms: inputs, outputs, every node with its attributes and constants,
+// and the bodies of the functions that it calls.
 std::string BodyKey(const ir::Function& function);
 
 std::string BodyName(std::string_view variant, const ir::Function& function);

@@ -72,7 +72,8 @@ std::string Bytes(const T* data, size_t count) {
   return std::string(reinterpret_cast<const char*>(data), count * sizeof(T));
 }
 
-ir::Tensor MakeTensor(DataType type, std::vector<int64_t> dims, std::string bytes) {
+ir::Tensor MakeTensor(DataType type, std::vector<int64_t> dims,
+                      std::string bytes) {
   ir::Tensor tensor;
   tensor.type = type;
   tensor.dims = std::move(dims);
@@ -115,67 +116,88 @@ bool IsRandom(const ir::Node& node) {
 
 bool IsConstantForwarding(const ir::Node& node) {
   return node.domain().empty() && node.outputs().size() == 1 &&
-         IsOneOf(node.op_type(),
-                 {"Cast", "CastLike", "Identity", "Reshape", "Squeeze", "Unsqueeze"});
+         IsOneOf(node.op_type(), {"Cast", "CastLike", "Identity", "Reshape",
+                                  "Squeeze", "Unsqueeze"});
 }
 
 std::optional<double> Constant::scalar() const {
-  if (tensor.element_count() != 1) return std::nullopt;
+  if (tensor.element_count() != 1 || tensor.inline_bytes() == nullptr)
+    return std::nullopt;
   return Element(tensor, 0);
 }
 
 std::optional<std::vector<int64_t>> Constant::integers() const {
-  if (tensor.type != DataType::kInt64 && tensor.type != DataType::kInt32) return std::nullopt;
+  if (tensor.type != DataType::kInt64 && tensor.type != DataType::kInt32)
+    return std::nullopt;
   std::vector<int64_t> values;
-  for (size_t i = 0; i < static_cast<size_t>(tensor.element_count().value_or(0)); ++i) {
+  for (size_t i = 0;
+       i < static_cast<size_t>(tensor.element_count().value_or(0)); ++i) {
     values.push_back(static_cast<int64_t>(*Element(tensor, i)));
   }
   return values;
 }
 
 bool Constants::IsOverridable(const ir::Value* value) const {
-  // Before IR 4 every initializer had to be listed as an input; callers could not override it.
+  // Before IR 4 every initializer had to be listed as an input; callers could
+  // not override it.
   return value->is_input() && model_.ir_version >= 4;
 }
 
-Resolution Constants::ReadTensor(const ir::Value* value, const ir::Tensor& tensor) {
+Resolution Constants::ReadTensor(const ir::Value* value,
+                                 const ir::Tensor& tensor) {
   const auto count = tensor.element_count();
   if (!count || *count > kMaxElements) {
-    return {std::nullopt, fmt::format("'{}' has more than one element", value->name())};
+    return {std::nullopt,
+            {},
+            fmt::format("'{}' has more than one element", value->name())};
   }
-  Constant constant{value, tensor, tensor.dims.size()};
+  Constant constant{value, tensor, "", tensor.dims.size()};
   if (tensor.inline_bytes() == nullptr) {
     if (model_.reader == nullptr) {
-      return {std::nullopt, fmt::format("the elements of '{}' are not known", value->name())};
+      return {std::nullopt,
+              {},
+              fmt::format("the elements of '{}' are not known", value->name())};
     }
     absl::StatusOr<std::string> bytes = model_.reader->Read(tensor);
     if (!bytes.ok()) {
       const absl::string_view message = bytes.status().message();
-      return {std::nullopt, std::string(message.data(), message.size())};
+      return {std::nullopt, {}, std::string(message.data(), message.size())};
     }
     constant.tensor.elements = ir::InlineElements{*std::move(bytes)};
   }
-  return {std::move(constant), ""};
+  return {std::move(constant), {}, ""};
 }
 
 Resolution Constants::ResolveRoot(const ir::Value* value) {
   if (value->initializer() != nullptr) {
     if (IsOverridable(value)) {
-      return {std::nullopt, fmt::format("'{}' can be overridden by the caller", value->name())};
+      return {
+          std::nullopt,
+          {},
+          fmt::format("'{}' can be overridden by the caller", value->name())};
     }
     return ReadTensor(value, *value->initializer());
   }
   const ir::Node* producer = value->producer();
   if (producer != nullptr && producer->Is("", "Constant")) {
-    if (const auto tensor = TensorOfConstantNode(*producer)) return ReadTensor(value, *tensor);
+    if (const auto tensor = TensorOfConstantNode(*producer))
+      return ReadTensor(value, *tensor);
+    if (const ir::Attribute* attribute = producer->attribute("value_float")) {
+      ir::Tensor unknown{"", DataType::kFloat, {}, ir::OpaqueElements{}};
+      return {Constant{value, std::move(unknown), attribute->ref_attr_name, 0},
+              {},
+              ""};
+    }
   }
-  return {std::nullopt, fmt::format("'{}' is not a constant", value->name())};
+  return {
+      std::nullopt, {}, fmt::format("'{}' is not a constant", value->name())};
 }
 
 Resolution Constants::Resolve(const ir::Value* value) {
-  std::vector<const ir::Node*> chain;
+  std::vector<ir::Node*> chain;
   const ir::Value* root = value;
-  while (root->producer() != nullptr && IsConstantForwarding(*root->producer()) &&
+  while (root->producer() != nullptr &&
+         IsConstantForwarding(*root->producer()) &&
          root->producer()->input(0) != nullptr && chain.size() < kMaxChain) {
     chain.push_back(root->producer());
     root = root->producer()->input(0);
@@ -185,13 +207,16 @@ Resolution Constants::Resolve(const ir::Value* value) {
   auto& rank = resolution.constant->rank;
   for (auto node = chain.rbegin(); node != chain.rend(); ++node) {
     if (IsOneOf((*node)->op_type(), {"Cast", "CastLike", "Identity"})) continue;
-    const auto& shape = (*node)->output(0) == nullptr ? std::nullopt : (*node)->output(0)->type.shape;
+    const auto& shape = (*node)->output(0) == nullptr
+                            ? std::nullopt
+                            : (*node)->output(0)->type.shape;
     const auto dims = (*node)->Is("", "Reshape") && (*node)->input(1) != nullptr
                           ? ResolveRoot((*node)->input(1)).constant
                           : std::nullopt;
     rank = shape ? std::optional(shape->size()) : std::nullopt;
     if (dims && dims->integers()) rank = dims->integers()->size();
   }
+  resolution.chain = std::move(chain);
   return resolution;
 }
 
@@ -206,8 +231,9 @@ bool Constants::DependsOnInput(const ir::Value* value) {
     }
     const ir::Node* node = top->producer();
     if (node == nullptr) {
-      const bool fixed = (top->initializer() != nullptr && !IsOverridable(top)) ||
-                         top->is_sparse_initializer();
+      const bool fixed =
+          (top->initializer() != nullptr && !IsOverridable(top)) ||
+          top->is_sparse_initializer();
       depends_on_input_[top] = !fixed;
       continue;
     }

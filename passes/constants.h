@@ -25,9 +25,14 @@
 namespace addnorm::passes {
 
 struct Constant {
-  const ir::Value* root = nullptr;  // the initializer, or the Constant node's output
-  ir::Tensor tensor;                // the root's elements, inline
-  std::optional<size_t> rank;       // of the value itself, after Reshape and the like
+  const ir::Value* root =
+      nullptr;        // the initializer, or the Constant node's output
+  ir::Tensor tensor;  // the root's elements, inline
+  // In a function: the attribute of its calls that holds the one element, a
+  // float. The elements are then unknown.
+  std::string reference;
+  std::optional<size_t>
+      rank;  // of the value itself, after Reshape and the like
 
   // The one element as a number, in any numeric type; nullopt for more or none.
   std::optional<double> scalar() const;
@@ -37,7 +42,9 @@ struct Constant {
 
 struct Resolution {
   std::optional<Constant> constant;
-  std::string reason;  // why it is not one: "'eps' can be overridden by the caller"
+  std::vector<ir::Node*> chain;  // looked through, from the value to the root
+  std::string
+      reason;  // why it is not one: "'eps' can be overridden by the caller"
 };
 
 class Constants {

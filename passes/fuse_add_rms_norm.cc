@@ -27,8 +27,6 @@ constexpr int64_t kNewestOpset = 28;
 // Model-local functions are new in IR version 8.
 constexpr int64_t kFunctionsIrVersion = 8;
 
-constexpr int32_t kFloatAttribute = 1;  // AttributeProto.FLOAT
-
 class Fuser {
  public:
   explicit Fuser(ir::Model& model) : model_(model), rewriter_(model) {}
@@ -46,7 +44,7 @@ class Fuser {
   absl::flat_hash_set<const ir::Node*> gone_;
 };
 
-CallReplacement MakeCall(const Site& site, const FusedOp& op) {
+CallReplacement MakeCall(const Site& site, FusedOp& op) {
   CallReplacement call{.root = site.add,
                        .nodes = {site.add},
                        .operands = op.operands,
@@ -56,21 +54,24 @@ CallReplacement MakeCall(const Site& site, const FusedOp& op) {
                        .attributes = {}};
   for (ir::Node* node : site.norm.nodes) {
     const auto& shared = site.norm.shared;
-    if (std::find(shared.begin(), shared.end(), node) == shared.end()) call.nodes.push_back(node);
+    if (std::find(shared.begin(), shared.end(), node) == shared.end())
+      call.nodes.push_back(node);
   }
-  call.attributes.push_back({"epsilon", kFloatAttribute, op.epsilon, "", ir::kNoSource});
+  call.attributes.push_back(std::move(op.epsilon));
   return call;
 }
 
 void Fuser::Fuse(Constants& constants, Site& site) {
   site.candidate.reason = TryFuse(constants, site);
-  if (!site.candidate.reason.empty()) site.candidate.verdict = Verdict::kNotFused;
+  if (!site.candidate.reason.empty())
+    site.candidate.verdict = Verdict::kNotFused;
 }
 
 std::string Fuser::TryFuse(Constants& constants, Site& site) {
   ir::Graph& graph = *site.add->graph();
   for (const ir::Node* node : site.norm.nodes) {
-    if (gone_.contains(node)) return "a node of the norm belongs to another site";
+    if (gone_.contains(node))
+      return "a node of the norm belongs to another site";
   }
   FusedOp op = BuildFusedOp(model_, constants, *site.add, site.norm);
   if (op.function.empty()) return op.reason;
@@ -78,8 +79,9 @@ std::string Fuser::TryFuse(Constants& constants, Site& site) {
   CallReplacement call = MakeCall(site, op);
   const std::optional<Place> place = rewriter_.FindPlace(call);
   if (!place) {
-    return fmt::format("the scale '{}' depends on the sum: fused, they would be a cycle",
-                       site.norm.scale == nullptr ? "" : site.norm.scale->name());
+    return fmt::format(
+        "the scale '{}' depends on the sum: fused, they would be a cycle",
+        site.norm.scale == nullptr ? "" : site.norm.scale->name());
   }
   site.candidate.op = op.name();
   if (std::string reason = AddFunction(op); !reason.empty()) return reason;
@@ -99,7 +101,8 @@ std::string Fuser::AddFunction(FusedOp& op) {
   return fmt::format("the model has another function named '{}'", op.name());
 }
 
-absl::StatusOr<std::vector<Site>> FindSites(ir::Model& model, Constants& constants,
+absl::StatusOr<std::vector<Site>> FindSites(ir::Model& model,
+                                            Constants& constants,
                                             PassContext& context) {
   SiteFinder finder(model, constants);
   std::vector<Site> sites = finder.Find();
@@ -114,15 +117,16 @@ std::string CheckOpset(const ir::Model& model) {
   const std::optional<int64_t> opset = model.OpsetVersion("");
   if (!opset) return "the model imports no version of the default domain";
   if (*opset >= kOldestOpset && *opset <= kNewestOpset) return "";
-  return fmt::format("opset {} is not known, expected {} to {}", *opset, kOldestOpset,
-                     kNewestOpset);
+  return fmt::format("opset {} is not known, expected {} to {}", *opset,
+                     kOldestOpset, kNewestOpset);
 }
 
 }  // namespace
 
 absl::Status FuseAddRmsNorm(ir::Model& model, PassContext& context) {
   Constants constants(model);
-  absl::StatusOr<std::vector<Site>> sites = FindSites(model, constants, context);
+  absl::StatusOr<std::vector<Site>> sites =
+      FindSites(model, constants, context);
   if (!sites.ok()) return sites.status();
 
   const std::string opset_reason = CheckOpset(model);
@@ -138,8 +142,8 @@ absl::Status FuseAddRmsNorm(ir::Model& model, PassContext& context) {
   const bool has_fused = context.report.Count(Verdict::kFused) > 0;
   if (has_fused && model.ir_version < kFunctionsIrVersion) {
     context.report.notes.push_back(fmt::format(
-        "ir_version raised from {} to {}: older ones have no functions", model.ir_version,
-        kFunctionsIrVersion));
+        "ir_version raised from {} to {}: older ones have no functions",
+        model.ir_version, kFunctionsIrVersion));
     model.ir_version = kFunctionsIrVersion;
   }
   return absl::OkStatus();

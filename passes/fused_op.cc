@@ -25,12 +25,20 @@ constexpr int32_t kTensorAttribute = 4;
 // value_float, by which the epsilon attribute reaches the body, is new in 12.
 constexpr int64_t kValueFloatOpset = 12;
 
-constexpr std::string_view kEpsilonName = "epsilon";
+bool FitsFloat(double value) {
+  return static_cast<double>(static_cast<float>(value)) == value;
+}
 
-bool FitsFloat(double value) { return static_cast<double>(static_cast<float>(value)) == value; }
+ir::Attribute FloatAttribute(std::string_view name, float value) {
+  return {std::string(name), kFloatAttribute, value, "", ir::kNoSource};
+}
 
 ir::Attribute Clone(const ir::Attribute& attribute) {
-  ir::Attribute copy{attribute.name, attribute.type, {}, attribute.ref_attr_name, ir::kNoSource};
+  ir::Attribute copy{attribute.name,
+                     attribute.type,
+                     {},
+                     attribute.ref_attr_name,
+                     ir::kNoSource};
   const auto clone = [&]<typename T>(const T*) {
     if (const T* value = attribute.get<T>()) copy.value = *value;
   };
@@ -46,7 +54,8 @@ ir::Attribute Clone(const ir::Attribute& attribute) {
 
 class BodyBuilder {
  public:
-  BodyBuilder(ir::Model& model, Constants& constants, const ir::Node& add, const NormMatch& match)
+  BodyBuilder(ir::Model& model, Constants& constants, const ir::Node& add,
+              const NormMatch& match)
       : model_(model), constants_(constants), add_(add), match_(match) {}
 
   FusedOp Build();
@@ -60,11 +69,14 @@ class BodyBuilder {
   ir::Value* CopyConstant(const ir::Value* value);
   ir::Value* MakeEpsilon();
   void CopyAttributes(const ir::Node& node, ir::Node* copy);
+  void TakeOverEpsilon(const ir::Node& node, ir::Node* copy);
   ir::Value* NewValue(std::string_view op_type);
   bool IsMatched(const ir::Node* node) const {
-    return std::find(match_.nodes.begin(), match_.nodes.end(), node) != match_.nodes.end();
+    return std::find(match_.nodes.begin(), match_.nodes.end(), node) !=
+           match_.nodes.end();
   }
   void SetFunctionHead();
+  void ImportDomain(const std::string& domain);
 
   ir::Model& model_;
   Constants& constants_;
@@ -87,7 +99,8 @@ FusedOp BodyBuilder::Build() {
   ir::Node* add = body_->AddNode("", "Add");
   for (size_t i = 0; i < 2; ++i) {
     body_->AddNodeInput(add, body_->inputs()[i]);
-    copies_[add_.input(i)] = body_->inputs()[i];  // a CastLike may name its type
+    copies_[add_.input(i)] =
+        body_->inputs()[i];  // a CastLike may name its type
   }
   CopyAttributes(add_, add);
   body_->AddNodeOutput(add, sum);
@@ -112,16 +125,23 @@ void BodyBuilder::AddInputs() {
     scale_ = body_->AddInput("scale");
     op_.operands.push_back(match_.scale);
   }
+  op_.epsilon = FloatAttribute(kEpsilonAttribute, 0);
   if (!match_.epsilon) return;
-  op_.epsilon = static_cast<float>(*match_.epsilon->scalar());
+  op_.epsilon.ref_attr_name = match_.epsilon->reference;
+  if (op_.epsilon.ref_attr_name.empty()) {
+    op_.epsilon.value = static_cast<float>(*match_.epsilon->scalar());
+  }
   if (!EpsilonIsOperand()) return;
-  epsilon_ = body_->AddInput(std::string(kEpsilonName));
-  op_.operands.push_back(
-      match_.epsilon_operand.node->input(static_cast<size_t>(match_.epsilon_operand.index)));
+  epsilon_ = body_->AddInput(std::string(kEpsilonAttribute));
+  op_.operands.push_back(match_.epsilon_operand.node->input(
+      static_cast<size_t>(match_.epsilon_operand.index)));
 }
 
 // What is in a data file stays there: the file, not the model, says what it is.
 bool BodyBuilder::EpsilonIsOperand() const {
+  if (match_.epsilon_operand.node == nullptr ||
+      !match_.epsilon->reference.empty())
+    return false;
   const ir::Tensor* initializer = match_.epsilon->root->initializer();
   const bool is_external = initializer != nullptr && initializer->is_external();
   return is_external || !FitsFloat(*match_.epsilon->scalar()) ||
@@ -130,8 +150,9 @@ bool BodyBuilder::EpsilonIsOperand() const {
 
 ir::Value* BodyBuilder::NewValue(std::string_view op_type) {
   std::string base(op_type);
-  std::transform(base.begin(), base.end(), base.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(base.begin(), base.end(), base.begin(), [](unsigned char c) {
+    return static_cast<char>(std::tolower(c));
+  });
   std::string name = base;
   for (int n = 2; name == "y" || body_->FindValue(name) != nullptr; ++n) {
     name = fmt::format("{}_{}", base, n);
@@ -140,7 +161,8 @@ ir::Value* BodyBuilder::NewValue(std::string_view op_type) {
 }
 
 // Copies a node after what it reads, so that the order of the body depends on
-// its structure alone. Depth is bounded by the variant and Constants::kMaxChain.
+// its structure alone. Depth is bounded by the variant and
+// Constants::kMaxChain.
 ir::Value* BodyBuilder::Copy(const ir::Node& node) {
   std::vector<ir::Value*> inputs;
   for (size_t i = 0; i < node.inputs().size(); ++i) {
@@ -154,8 +176,8 @@ ir::Value* BodyBuilder::Copy(const ir::Node& node) {
   ir::Node* copy = body_->AddNode(node.domain(), node.op_type());
   CopyAttributes(node, copy);
   for (ir::Value* input : inputs) body_->AddNodeInput(copy, input);
-  ir::Value* output =
-      node.output(0) == match_.y ? body_->AddValue("y") : NewValue(node.op_type());
+  ir::Value* output = node.output(0) == match_.y ? body_->AddValue("y")
+                                                 : NewValue(node.op_type());
   body_->AddNodeOutput(copy, output);
   copies_[node.output(0)] = output;
   return output;
@@ -170,12 +192,14 @@ ir::Value* BodyBuilder::CopyOperand(const ir::Node& node, int index) {
 }
 
 ir::Value* BodyBuilder::CopyValue(const ir::Value* value) {
-  if (const auto copy = copies_.find(value); copy != copies_.end()) return copy->second;
+  if (const auto copy = copies_.find(value); copy != copies_.end())
+    return copy->second;
   const ir::Node* producer = value->producer();
   if (producer != nullptr && IsMatched(producer)) return Copy(*producer);
   const Resolution resolution = constants_.Resolve(value);
   if (!resolution.constant) {
-    op_.reason = fmt::format("'{}', which is outside the norm, is read inside", value->name());
+    op_.reason = fmt::format("'{}', which is outside the norm, is read inside",
+                             value->name());
     return nullptr;
   }
   if (resolution.constant->root != value) return Copy(*producer);
@@ -189,18 +213,23 @@ ir::Value* BodyBuilder::CopyConstant(const ir::Value* value) {
   ir::Tensor tensor = constants_.Resolve(value).constant->tensor;
   tensor.name.clear();
   ir::Node* node = body_->AddNode("", "Constant");
-  node->attributes.push_back({"value", kTensorAttribute, std::move(tensor), "", ir::kNoSource});
+  node->attributes.push_back(
+      {"value", kTensorAttribute, std::move(tensor), "", ir::kNoSource});
   ir::Value* made = NewValue("Constant");
   body_->AddNodeOutput(node, made);
   return made;
 }
 
-// The call's attribute as a value, in the type of the constant that it stands for.
+// The call's attribute as a value, in the type of the constant that it stands
+// for.
 ir::Value* BodyBuilder::MakeEpsilon() {
   ir::Node* node = body_->AddNode("", "Constant");
-  node->attributes.push_back(
-      {"value_float", kFloatAttribute, {}, std::string(kEpsilonName), ir::kNoSource});
-  ir::Value* made = NewValue(kEpsilonName);
+  node->attributes.push_back({"value_float",
+                              kFloatAttribute,
+                              {},
+                              std::string(kEpsilonAttribute),
+                              ir::kNoSource});
+  ir::Value* made = NewValue(kEpsilonAttribute);
   body_->AddNodeOutput(node, made);
   const DataType type = match_.epsilon->tensor.type;
   if (type == DataType::kFloat) return made;
@@ -217,14 +246,29 @@ void BodyBuilder::CopyAttributes(const ir::Node& node, ir::Node* copy) {
   for (const ir::Attribute& attribute : node.attributes) {
     copy->attributes.push_back(Clone(attribute));
   }
+  if (match_.epsilon_attribute.empty() || &node != match_.nodes[0]) return;
+  TakeOverEpsilon(node, copy);
+}
+
+// The operator's epsilon becomes the op's: written at every call of it, also
+// where it is the default, as not every runtime knows defaults.
+void BodyBuilder::TakeOverEpsilon(const ir::Node& node, ir::Node* copy) {
   const NormOperator* norm = FindNormOperator(node);
-  if (norm == nullptr) return;
-  // Written out even where they are the defaults, as not every runtime knows them.
-  op_.epsilon = *EpsilonAttribute(*norm, node);
-  std::erase_if(copy->attributes, [](const ir::Attribute& a) { return a.name == kEpsilonName; });
-  copy->attributes.push_back(
-      {std::string(kEpsilonName), kFloatAttribute, {}, std::string(kEpsilonName), ir::kNoSource});
-  if (copy->attribute("stash_type") == nullptr) {
+  if (const ir::Attribute* written = node.attribute(match_.epsilon_attribute)) {
+    op_.epsilon = Clone(*written);
+    op_.epsilon.name = kEpsilonAttribute;
+  } else if (norm != nullptr) {
+    op_.epsilon.value = norm->epsilon;
+  } else {
+    return;  // the called function's own default stays in force
+  }
+  std::erase_if(copy->attributes, [&](const ir::Attribute& attribute) {
+    return attribute.name == match_.epsilon_attribute;
+  });
+  ir::Attribute taken = FloatAttribute(match_.epsilon_attribute, 0);
+  taken.ref_attr_name = kEpsilonAttribute;
+  copy->attributes.push_back(std::move(taken));
+  if (norm != nullptr && copy->attribute("stash_type") == nullptr) {
     copy->attributes.push_back(
         {"stash_type", kIntAttribute, norm->stash_type, "", ir::kNoSource});
   }
@@ -233,15 +277,30 @@ void BodyBuilder::CopyAttributes(const ir::Node& node, ir::Node* copy) {
 void BodyBuilder::SetFunctionHead() {
   ir::Function& function = op_.function.front();
   function.domain = kFusedDomain;
-  function.attributes = {std::string(kEpsilonName)};
+  function.attributes = {std::string(kEpsilonAttribute)};
   function.opset_imports = {{"", model_.OpsetVersion("").value_or(0), true}};
+  for (const ir::Node& node : body_->nodes()) ImportDomain(node.domain());
   function.name = BodyName(match_.variant, function);
+}
+
+// A called function's domain, in the version that the site's own scope has.
+void BodyBuilder::ImportDomain(const std::string& domain) {
+  auto& imports = op_.function.front().opset_imports;
+  const auto has_domain = [&](const ir::OpsetImport& import) {
+    return import.domain == domain;
+  };
+  if (std::any_of(imports.begin(), imports.end(), has_domain)) return;
+  const ir::Function* scope = add_.graph()->function();
+  const auto& known =
+      scope == nullptr ? model_.opset_imports : scope->opset_imports;
+  const auto found = std::find_if(known.begin(), known.end(), has_domain);
+  imports.push_back({domain, found == known.end() ? 1 : found->version, true});
 }
 
 }  // namespace
 
-FusedOp BuildFusedOp(ir::Model& model, Constants& constants, const ir::Node& add,
-                     const NormMatch& match) {
+FusedOp BuildFusedOp(ir::Model& model, Constants& constants,
+                     const ir::Node& add, const NormMatch& match) {
   return BodyBuilder(model, constants, add, match).Build();
 }
 

@@ -7,7 +7,8 @@
 //   inputs   (a, b, scale), or (a, b) for a norm without weight; then epsilon,
 //            if no float attribute can hold it, or a data file holds it
 //   outputs  (y, sum)
-//   name     AddRmsNorm_<variant>_<types>_<digest>, a function of the body alone:
+//   name     AddRmsNorm_<variant>_<types>_<digest>, a function of the body
+//   alone:
 //            the same body has the same name in every model
 //
 // The digest stands for what the tags do not say: forms of constants, operand
@@ -29,17 +30,20 @@ inline constexpr std::string_view kFusedDomain = "ai.addnorm";
 inline constexpr int64_t kFusedDomainVersion = 1;
 
 struct FusedOp {
-  std::list<ir::Function> function;  // one element, to be spliced into the model
+  std::list<ir::Function>
+      function;  // one element, to be spliced into the model
   std::vector<ir::Value*> operands;
-  float epsilon = 0;
+  ir::Attribute
+      epsilon;  // of the call: a float, or the attribute of its own caller
   std::string reason;  // why there is none, if `function` is empty
 
   const std::string& name() const { return function.front().name; }
 };
 
-// The op of an Add and the norm that reads its sum. `match` must have been found.
-FusedOp BuildFusedOp(ir::Model& model, Constants& constants, const ir::Node& add,
-                     const NormMatch& match);
+// The op of an Add and the norm that reads its sum. `match` must have been
+// found.
+FusedOp BuildFusedOp(ir::Model& model, Constants& constants,
+                     const ir::Node& add, const NormMatch& match);
 
 }  // namespace addnorm::passes
 

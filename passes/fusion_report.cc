@@ -21,9 +21,9 @@ std::string_view VerdictName(Verdict verdict) {
 }
 
 int FusionReport::Count(Verdict verdict) const {
-  return static_cast<int>(
-      std::count_if(candidates.begin(), candidates.end(),
-                    [verdict](const Candidate& c) { return c.verdict == verdict; }));
+  return static_cast<int>(std::count_if(
+      candidates.begin(), candidates.end(),
+      [verdict](const Candidate& c) { return c.verdict == verdict; }));
 }
 
 }  // namespace addnorm::passes

@@ -27,20 +27,22 @@ std::string_view VerdictName(Verdict verdict);
 
 struct Candidate {
   Verdict verdict = Verdict::kNotFused;
-  std::string graph;     // "" for the main graph, else e.g. "function 'my::Block'"
-  std::string node;      // "Add '/layers.0/Add'": the Add, or the norm's first node
-  std::string sum;       // the value that the norm reads
-  std::string y;         // the norm's result, "" if the match ended earlier
-  std::string variant;   // "one_div_sqrt", "" if the match ended earlier
-  std::string op;        // op_type of the fused op, "" if not fused
-  std::string reason;    // the deepest condition that failed
-  std::string hint;      // the way out, "" if there is none
+  std::string graph;  // "" for the main graph, else e.g. "function 'my::Block'"
+  std::string node;  // "Add '/layers.0/Add'": the Add, or the norm's first node
+  std::string sum;   // the value that the norm reads
+  std::string y;     // the norm's result, "" if the match ended earlier
+  std::string variant;  // "one_div_sqrt", "" if the match ended earlier
+  std::string op;       // op_type of the fused op, "" if not fused
+  std::string reason;   // the deepest condition that failed
+  std::string hint;     // the way out, "" if there is none
 };
 
 struct FusionReport {
   std::vector<Candidate> candidates;
-  std::vector<std::string> notes;  // what changed beside the sites ("ir_version raised …")
-  int layer_norms = 0;             // mean-subtracting norms: out of scope, one line in explain
+  std::vector<std::string>
+      notes;  // what changed beside the sites ("ir_version raised …")
+  int layer_norms =
+      0;  // mean-subtracting norms: out of scope, one line in explain
 
   int Count(Verdict verdict) const;
 };

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "passes/constants.h"
 #include "passes/ir/model.h"
 
@@ -40,32 +41,46 @@ struct NormMatch {
   // Those of `nodes` that others read too: copied into the body, kept outside.
   std::vector<ir::Node*> shared;
 
-  ir::Value* scale = nullptr;         // nullptr for a norm without weight
+  ir::Value* scale = nullptr;  // nullptr for a norm without weight
   Operand scale_operand;
-  Operand epsilon_operand;            // .node is nullptr if no node reads an epsilon
-  std::optional<Constant> epsilon;    // the constant behind it
-  std::string variant;                // tags of the rows: "mul_reciprocal"
+  // Epsilon is an operand of a node, or an attribute of nodes[0], or neither:
+  // there is none, or a called function keeps it to itself.
+  Operand epsilon_operand;
+  std::optional<Constant> epsilon;  // the constant, where known
+  std::string epsilon_attribute;
+  std::string variant;  // tags of the rows: "mul_reciprocal"
 
-  std::string reason;       // the deepest condition that failed, if nothing matched
-  size_t depth = 0;         // how many operators had matched there
-  bool needs_type = false;  // an unknown type or shape stood in the way somewhere
+  std::string reason;  // the deepest condition that failed, if nothing matched
+  size_t depth = 0;    // how many operators had matched there
+  bool needs_type =
+      false;  // an unknown type or shape stood in the way somewhere
 
   bool found() const { return y != nullptr; }
 };
 
 class Matcher {
  public:
-  Matcher(ir::Model& model, Constants& constants) : model_(model), constants_(constants) {}
+  Matcher(ir::Model& model, Constants& constants)
+      : model_(model), constants_(constants) {}
 
-  // True if some row begins with this operator, reading one value.
+  // True if some row begins with this operator, reading one value, or if it is
+  // a call of a local function, which may be a norm.
   bool IsHead(const ir::Node& node) const;
 
   // The norm whose first operator is `head`.
   NormMatch MatchFrom(ir::Node* head);
 
  private:
+  NormMatch MatchCall(ir::Node* call, int depth);
+  // The norm that the body is, from one of its inputs to its output, for an
+  // argument of the type of a call's.
+  NormMatch MatchBody(const ir::Function& function, const ir::Node& call,
+                      int depth);
+
   ir::Model& model_;
   Constants& constants_;
+  // Functions that are no norms, whatever the types of a call's operands.
+  absl::flat_hash_set<const ir::Function*> no_norms_;
 };
 
 // The value before Casts, CastLikes and Identities of the same graph.

@@ -29,12 +29,13 @@ constexpr NormOperator kNormOperators[] = {{"RMSNormalization", 1e-5F, 1}};
 
 bool IsStandardOp(const ir::Model& model, const ir::Node& node) {
   return node.domain().empty() && node.overload.empty() &&
-         (model.functions.empty() || model.FindFunction("", node.op_type()) == nullptr);
+         (model.functions.empty() ||
+          model.FindFunction("", node.op_type()) == nullptr);
 }
 
 bool IsFloatCast(const ir::Model& model, const ir::Node& node) {
-  if (node.outputs().size() != 1 || node.output(0) == nullptr || node.input(0) == nullptr ||
-      !IsStandardOp(model, node)) {
+  if (node.outputs().size() != 1 || node.output(0) == nullptr ||
+      node.input(0) == nullptr || !IsStandardOp(model, node)) {
     return false;
   }
   if (node.op_type() == "Identity" || node.op_type() == "CastLike") return true;
@@ -47,18 +48,23 @@ bool IsCommutative(const ir::Node& node) {
   return node.op_type() == "Add" || node.op_type() == "Mul";
 }
 
-bool IsReduction(const ir::Node& node) { return node.op_type().starts_with("Reduce"); }
+bool IsReduction(const ir::Node& node) {
+  return node.op_type().starts_with("Reduce");
+}
 
 bool IsCopyable(const ir::Attribute& attribute) {
   if (!attribute.ref_attr_name.empty()) return false;
-  if (const auto* tensor = attribute.get<ir::Tensor>()) return tensor->inline_bytes() != nullptr;
-  return attribute.get<int64_t>() != nullptr || attribute.get<float>() != nullptr ||
+  if (const auto* tensor = attribute.get<ir::Tensor>())
+    return tensor->inline_bytes() != nullptr;
+  return attribute.get<int64_t>() != nullptr ||
+         attribute.get<float>() != nullptr ||
          attribute.get<std::string>() != nullptr ||
          attribute.get<std::vector<int64_t>>() != nullptr ||
          attribute.get<std::vector<float>>() != nullptr;
 }
 
-std::optional<int64_t> IntAttribute(const ir::Node& node, std::string_view name) {
+std::optional<int64_t> IntAttribute(const ir::Node& node,
+                                    std::string_view name) {
   if (const ir::Attribute* attribute = node.attribute(name)) {
     const auto* value = attribute->get<int64_t>();
     return value == nullptr ? std::nullopt : std::optional(*value);
@@ -70,35 +76,31 @@ std::optional<int64_t> IntAttribute(const ir::Node& node, std::string_view name)
 }
 
 const NormOperator* FindNormOperator(const ir::Node& node) {
-  const auto* found =
-      std::find_if(std::begin(kNormOperators), std::end(kNormOperators),
-                   [&](const NormOperator& row) { return node.Is("", row.op); });
+  const auto* found = std::find_if(
+      std::begin(kNormOperators), std::end(kNormOperators),
+      [&](const NormOperator& row) { return node.Is("", row.op); });
   return found == std::end(kNormOperators) ? nullptr : found;
-}
-
-std::optional<float> EpsilonAttribute(const NormOperator& norm, const ir::Node& node) {
-  const ir::Attribute* attribute = node.attribute("epsilon");
-  if (attribute == nullptr) return norm.epsilon;
-  const auto* value = attribute->get<float>();
-  return value == nullptr ? std::nullopt : std::optional(*value);
 }
 
 AxesOf ReadAxes(const ir::Node& node, Constants& constants) {
   if (!IsReduction(node)) {
     const std::optional<int64_t> axis = IntAttribute(node, "axis");
-    return axis ? AxesOf{{*axis}, ""} : AxesOf{{}, "attribute axis is not an integer"};
+    return axis ? AxesOf{{*axis}, ""}
+                : AxesOf{{}, "attribute axis is not an integer"};
   }
   if (const ir::Attribute* attribute = node.attribute("axes")) {
     const auto* values = attribute->get<std::vector<int64_t>>();
-    return values == nullptr ? AxesOf{{}, "attribute axes is not a list of integers"}
-                             : AxesOf{*values, ""};
+    return values == nullptr
+               ? AxesOf{{}, "attribute axes is not a list of integers"}
+               : AxesOf{*values, ""};
   }
   const ir::Value* operand = node.input(1);
   if (operand == nullptr) return {{}, "has no axes, so it reduces all of them"};
   const Resolution resolution = constants.Resolve(operand);
   if (!resolution.constant) return {{}, "axes: " + resolution.reason};
   const auto values = resolution.constant->integers();
-  if (!values) return {{}, fmt::format("axes '{}' are not integers", operand->name())};
+  if (!values)
+    return {{}, fmt::format("axes '{}' are not integers", operand->name())};
   return {*values, ""};
 }
 

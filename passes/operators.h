@@ -20,7 +20,8 @@ namespace addnorm::passes {
 // False where a local function redefines an operator of the default domain.
 bool IsStandardOp(const ir::Model& model, const ir::Node& node);
 
-// A Cast to a float type, a CastLike or an Identity: values pass, at most rounded.
+// A Cast to a float type, a CastLike or an Identity: values pass, at most
+// rounded.
 bool IsFloatCast(const ir::Model& model, const ir::Node& node);
 
 bool IsCommutative(const ir::Node& node);
@@ -33,7 +34,8 @@ bool IsCopyable(const ir::Attribute& attribute);
 
 // The attribute, or the operator's default where absent; nullopt if it is no
 // integer or has no default.
-std::optional<int64_t> IntAttribute(const ir::Node& node, std::string_view name);
+std::optional<int64_t> IntAttribute(const ir::Node& node,
+                                    std::string_view name);
 
 // A norm that is one operator, and what its attributes default to.
 struct NormOperator {
@@ -42,11 +44,10 @@ struct NormOperator {
   int64_t stash_type;
 };
 
+inline constexpr std::string_view kEpsilonAttribute = "epsilon";
+
 // nullptr for any other node.
 const NormOperator* FindNormOperator(const ir::Node& node);
-
-// The epsilon of a norm operator; nullopt if the attribute is not a float.
-std::optional<float> EpsilonAttribute(const NormOperator& norm, const ir::Node& node);
 
 struct AxesOf {
   std::vector<int64_t> values;

@@ -20,9 +20,10 @@ namespace addnorm::passes {
 
 std::span<const Pass> AllPasses();
 
-// Runs the named passes in the given order; in builds with ADDNORM_VERIFY_IR the
-// IR is verified after each. NotFound if a name is not in AllPasses().
-absl::Status RunPasses(ir::Model& model, const std::vector<std::string_view>& names,
+// Runs the named passes in the given order; in builds with ADDNORM_VERIFY_IR
+// the IR is verified after each. NotFound if a name is not in AllPasses().
+absl::Status RunPasses(ir::Model& model,
+                       const std::vector<std::string_view>& names,
                        PassContext& context);
 
 }  // namespace addnorm::passes

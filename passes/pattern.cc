@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include "passes/ir/check.h"
 
@@ -27,16 +28,20 @@ std::vector<std::string_view> SplitList(std::string_view text) {
     if (i < text.size() && text[i] == '[') ++depth;
     if (i < text.size() && text[i] == ']') --depth;
     if (i < text.size() && (text[i] != ',' || depth > 0)) continue;
-    if (const auto item = Trim(text.substr(begin, i - begin)); !item.empty()) items.push_back(item);
+    if (const auto item = Trim(text.substr(begin, i - begin)); !item.empty())
+      items.push_back(item);
     begin = i + 1;
   }
   return items;
 }
 
-std::pair<std::string, std::string> SplitAt(std::string_view text, char separator) {
+std::pair<std::string, std::string> SplitAt(std::string_view text,
+                                            char separator) {
   const size_t at = text.find(separator);
-  ADDNORM_CHECK(at != std::string_view::npos, "variant row: '" + std::string(text) + "'");
-  return {std::string(Trim(text.substr(0, at))), std::string(Trim(text.substr(at + 1)))};
+  ADDNORM_CHECK(at != std::string_view::npos,
+                "variant row: '" + std::string(text) + "'");
+  return {std::string(Trim(text.substr(0, at))),
+          std::string(Trim(text.substr(at + 1)))};
 }
 
 // out = Op<name = value, …>(input, …)
@@ -45,14 +50,16 @@ PatternNode ParseNode(std::string_view line) {
   std::string call;
   std::tie(node.output, call) = SplitAt(line, '=');
   const size_t open = call.find('(');
-  ADDNORM_CHECK(open != std::string::npos && call.back() == ')', "variant row: '" + call + "'");
-  for (std::string_view input : SplitList(std::string_view(call).substr(
-           open + 1, call.size() - open - 2))) {
+  ADDNORM_CHECK(open != std::string::npos && call.back() == ')',
+                "variant row: '" + call + "'");
+  for (std::string_view input : SplitList(
+           std::string_view(call).substr(open + 1, call.size() - open - 2))) {
     node.inputs.emplace_back(input);
   }
   std::string_view head = Trim(std::string_view(call).substr(0, open));
   if (const size_t angle = head.find('<'); angle != std::string_view::npos) {
-    for (std::string_view item : SplitList(head.substr(angle + 1, head.size() - angle - 2))) {
+    for (std::string_view item :
+         SplitList(head.substr(angle + 1, head.size() - angle - 2))) {
       node.attributes.push_back(SplitAt(item, '='));
     }
     head = Trim(head.substr(0, angle));
@@ -81,9 +88,14 @@ PatternRow ParseRow(const VariantRow& variant) {
   }
   for (const PatternNode& node : row.nodes) {
     for (const std::string& input : node.inputs) {
-      const bool is_free = std::find(made.begin(), made.end(), input) == made.end();
-      if (!is_free || input == kScaleRole || input == kEpsilonRole) continue;
-      ADDNORM_CHECK(row.operand.empty() || row.operand == input, "two operands: " + input);
+      const bool is_made =
+          std::find(made.begin(), made.end(), input) != made.end();
+      const bool is_role =
+          std::find(std::begin(kRoleNames), std::end(kRoleNames), input) !=
+          std::end(kRoleNames);
+      if (is_made || is_role) continue;
+      ADDNORM_CHECK(row.operand.empty() || row.operand == input,
+                    "two operands: " + input);
       row.operand = input;
     }
     made.push_back(node.output);

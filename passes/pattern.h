@@ -22,9 +22,16 @@
 
 namespace addnorm::passes {
 
-// Free names with a meaning of their own; every other free name is the rule's operand.
-inline constexpr std::string_view kScaleRole = "scale";
-inline constexpr std::string_view kEpsilonRole = "epsilon";
+// Free names with a meaning of their own; every other free name is the rule's
+// operand.
+enum class Role {
+  kScale,          // the norm's weight
+  kEpsilon,        // a constant of one element
+  kLength,         // the constant length of the last axis of x
+  kInverseLength,  // one divided by that
+};
+inline constexpr std::string_view kRoleNames[] = {"scale", "epsilon", "length",
+                                                  "inverse_length"};
 
 struct PatternNode {
   std::string output;

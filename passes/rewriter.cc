@@ -21,7 +21,9 @@ std::vector<ir::Node*> Dependencies(const ir::Node& node) {
   std::vector<ir::Node*> producers;
   const ir::Graph* graph = node.graph();
   const auto add = [&](const ir::Value* value) {
-    if (value == nullptr || value->graph() != graph || value->producer() == nullptr) return;
+    if (value == nullptr || value->graph() != graph ||
+        value->producer() == nullptr)
+      return;
     if (value->producer() != &node) producers.push_back(value->producer());
   };
   for (const ir::Value* value : node.inputs()) add(value);
@@ -62,8 +64,11 @@ void Rewriter::Sort(ir::Graph& graph) {
   if (IsSorted(graph)) return;
   absl::flat_hash_map<ir::Node*, int> missing;
   absl::flat_hash_map<ir::Node*, std::vector<ir::Node*>> readers;
-  const auto later = [](const ir::Node* a, const ir::Node* b) { return a->order > b->order; };
-  std::priority_queue<ir::Node*, std::vector<ir::Node*>, decltype(later)> ready(later);
+  const auto later = [](const ir::Node* a, const ir::Node* b) {
+    return a->order > b->order;
+  };
+  std::priority_queue<ir::Node*, std::vector<ir::Node*>, decltype(later)> ready(
+      later);
   for (ir::Node& node : graph.nodes()) {
     const std::vector<ir::Node*> producers = Dependencies(node);
     missing[&node] = static_cast<int>(producers.size());
@@ -79,14 +84,16 @@ void Rewriter::Sort(ir::Graph& graph) {
       if (--missing[reader] == 0) ready.push(reader);
     }
   }
-  ADDNORM_CHECK(sorted.size() == graph.nodes().size(), "a graph with a cycle cannot be sorted");
+  ADDNORM_CHECK(sorted.size() == graph.nodes().size(),
+                "a graph with a cycle cannot be sorted");
   for (ir::Node* node : sorted) graph.MoveNode(node, nullptr);
   graph.NumberNodes();
 }
 
 std::optional<Place> Rewriter::FindPlace(const CallReplacement& call) const {
   const ir::Graph& graph = *call.root->graph();
-  const absl::flat_hash_set<const ir::Node*> inside(call.nodes.begin(), call.nodes.end());
+  const absl::flat_hash_set<const ir::Node*> inside(call.nodes.begin(),
+                                                    call.nodes.end());
 
   // What the operands need that stands after the root.
   std::vector<ir::Node*> late;
@@ -101,22 +108,27 @@ std::optional<Place> Rewriter::FindPlace(const CallReplacement& call) const {
     ir::Node* node = stack.back();
     stack.pop_back();
     if (inside.contains(node)) return std::nullopt;
-    if (node->order < call.root->order || !visited.insert(node).second) continue;
+    if (node->order < call.root->order || !visited.insert(node).second)
+      continue;
     late.push_back(node);
     for (ir::Node* producer : Dependencies(*node)) stack.push_back(producer);
   }
   if (late.empty()) return Place{call.root, {}};
 
-  const auto before = [](const ir::Node* a, const ir::Node* b) { return a->order < b->order; };
+  const auto before = [](const ir::Node* a, const ir::Node* b) {
+    return a->order < b->order;
+  };
   std::sort(late.begin(), late.end(), before);
   double first_reader = std::numeric_limits<double>::infinity();
   for (const ir::Value* result : call.results) {
     for (const ir::Use& use : result->uses()) {
       const ir::Node* reader = NodeInGraph(use.node, &graph);
-      if (!inside.contains(reader)) first_reader = std::min(first_reader, reader->order);
+      if (!inside.contains(reader))
+        first_reader = std::min(first_reader, reader->order);
     }
   }
-  if (late.back()->order < first_reader) return Place{graph.Next(late.back()), {}};
+  if (late.back()->order < first_reader)
+    return Place{graph.Next(late.back()), {}};
   return Place{call.root, std::move(late)};
 }
 
@@ -124,9 +136,11 @@ ir::Node* Rewriter::ReplaceByCall(CallReplacement call, const Place& place) {
   ir::Graph& graph = *call.root->graph();
   ir::Node* before = place.before;
   for (ir::Node* node : place.earlier) graph.MoveNode(node, call.root);
-  const absl::flat_hash_set<const ir::Node*> inside(call.nodes.begin(), call.nodes.end());
+  const absl::flat_hash_set<const ir::Node*> inside(call.nodes.begin(),
+                                                    call.nodes.end());
 
-  ir::Node* made = graph.AddNode(std::move(call.domain), std::move(call.op_type), before);
+  ir::Node* made =
+      graph.AddNode(std::move(call.domain), std::move(call.op_type), before);
   made->name = call.root->name;
   made->inherits_from = call.root->source;
   made->attributes = std::move(call.attributes);
@@ -134,17 +148,21 @@ ir::Node* Rewriter::ReplaceByCall(CallReplacement call, const Place& place) {
 
   std::vector<ir::Value*> left_over;
   for (ir::Node* node : call.nodes) {
-    left_over.insert(left_over.end(), node->inputs().begin(), node->inputs().end());
-    left_over.insert(left_over.end(), node->outputs().begin(), node->outputs().end());
+    left_over.insert(left_over.end(), node->inputs().begin(),
+                     node->inputs().end());
+    left_over.insert(left_over.end(), node->outputs().begin(),
+                     node->outputs().end());
   }
   for (ir::Node* node : call.nodes) graph.EraseNode(node);
   for (ir::Value* result : call.results) {
-    const bool is_kept = result == call.results.front() || !result->uses().empty() ||
-                         result->is_graph_output() || result->is_annotated();
+    const bool is_kept = result == call.results.front() ||
+                         !result->uses().empty() || result->is_graph_output() ||
+                         result->is_annotated();
     graph.AddNodeOutput(made, is_kept ? result : nullptr);
   }
   std::sort(left_over.begin(), left_over.end(), std::less<>());
-  left_over.erase(std::unique(left_over.begin(), left_over.end()), left_over.end());
+  left_over.erase(std::unique(left_over.begin(), left_over.end()),
+                  left_over.end());
   for (ir::Value* value : left_over) {
     if (value != nullptr) EraseIfUnused(value);
   }
@@ -156,14 +174,16 @@ void Rewriter::EraseIfUnused(ir::Value* value) {
   while (!stack.empty()) {
     ir::Value* top = stack.back();
     stack.pop_back();
-    // An erased value has no graph; an input without its initializer would have to be given.
-    if (top->graph() == nullptr || !top->uses().empty() || top->is_graph_output() ||
-        top->is_annotated() || top->is_input()) {
+    // An erased value has no graph; an input without its initializer would have
+    // to be given.
+    if (top->graph() == nullptr || !top->uses().empty() ||
+        top->is_graph_output() || top->is_annotated() || top->is_input()) {
       continue;
     }
     ir::Graph& graph = *top->graph();
     if (ir::Node* producer = top->producer()) {
-      if (!producer->Is("", "Constant") && !IsConstantForwarding(*producer)) continue;
+      if (!producer->Is("", "Constant") && !IsConstantForwarding(*producer))
+        continue;
       for (ir::Value* input : producer->inputs()) {
         if (input != nullptr) stack.push_back(input);
       }
@@ -174,14 +194,24 @@ void Rewriter::EraseIfUnused(ir::Value* value) {
 }
 
 void Rewriter::AddFunction(std::list<ir::Function> function) {
-  model_.functions.splice(model_.functions.begin(), function);
+  const auto calls = [&](const ir::Function& callee) {
+    const auto& nodes = function.front().body.nodes();
+    return std::any_of(nodes.begin(), nodes.end(), [&](const ir::Node& node) {
+      return node.Is(callee.domain, callee.name) &&
+             node.overload == callee.overload;
+    });
+  };
+  const auto last_callee =
+      std::find_if(model_.functions.rbegin(), model_.functions.rend(), calls);
+  model_.functions.splice(last_callee.base(), function);
 }
 
-void Rewriter::ImportDomain(const ir::Graph& graph, const std::string& domain, int64_t version) {
+void Rewriter::ImportDomain(const ir::Graph& graph, const std::string& domain,
+                            int64_t version) {
   const auto import_into = [&](std::vector<ir::OpsetImport>& imports) {
-    const bool is_known = std::any_of(imports.begin(), imports.end(), [&](const auto& import) {
-      return import.domain == domain;
-    });
+    const bool is_known = std::any_of(
+        imports.begin(), imports.end(),
+        [&](const auto& import) { return import.domain == domain; });
     if (!is_known) imports.push_back({domain, version, true});
   };
   import_into(model_.opset_imports);

@@ -9,7 +9,8 @@
 // whether a rewrite is right.
 //
 //   Rewriter rewriter(model);
-//   if (auto place = rewriter.FindPlace(call)) rewriter.ReplaceByCall(call, *place);
+//   if (auto place = rewriter.FindPlace(call)) rewriter.ReplaceByCall(call,
+//   *place);
 #ifndef ADDNORM_PASSES_REWRITER_H_
 #define ADDNORM_PASSES_REWRITER_H_
 
@@ -24,9 +25,9 @@ namespace addnorm::passes {
 
 // Nodes of one graph that become one call of a function.
 struct CallReplacement {
-  ir::Node* root = nullptr;              // the call takes its place and name
-  std::vector<ir::Node*> nodes;          // to be erased, the root included
-  std::vector<ir::Value*> operands;      // of the call
+  ir::Node* root = nullptr;          // the call takes its place and name
+  std::vector<ir::Node*> nodes;      // to be erased, the root included
+  std::vector<ir::Value*> operands;  // of the call
   // Values of `nodes` that the call makes from now on. The first is always
   // written; another that nothing reads becomes absent.
   std::vector<ir::Value*> results;
@@ -37,8 +38,10 @@ struct CallReplacement {
 
 // Where a call can stand.
 struct Place {
-  ir::Node* before = nullptr;       // the call goes before this node (end of graph: nullptr)
-  std::vector<ir::Node*> earlier;   // nodes to be moved before the call first, in order
+  ir::Node* before =
+      nullptr;  // the call goes before this node (end of graph: nullptr)
+  std::vector<ir::Node*>
+      earlier;  // nodes to be moved before the call first, in order
 };
 
 class Rewriter {
@@ -58,11 +61,12 @@ class Rewriter {
   // that nothing reads any more.
   ir::Node* ReplaceByCall(CallReplacement call, const Place& place);
 
-  // Adds a function before all functions that stand in the model.
+  // Adds a function after those that it calls and before all others.
   void AddFunction(std::list<ir::Function> function);
 
   // Makes the domain known where `graph` is: in its function and in the model.
-  void ImportDomain(const ir::Graph& graph, const std::string& domain, int64_t version);
+  void ImportDomain(const ir::Graph& graph, const std::string& domain,
+                    int64_t version);
 
  private:
   void EraseIfUnused(ir::Value* value);

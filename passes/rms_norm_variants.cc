@@ -6,17 +6,21 @@ namespace addnorm::passes {
 namespace {
 
 // Free names in a row: the rule's operand (x, ms or mse), and the roles
-//   scale    the norm's weight, an operand of the fused op
-//   epsilon  a constant of one element
-// `axes = [-1]` and `axis = -1` stand for the last axis however it is written;
-// a Constant stands for one element of that value, of any type and shape.
+//   scale           the norm's weight, an operand of the fused op
+//   epsilon         a constant of one element
+//   length          a constant, the length of the last axis; inverse_length: 1
+//   / length
+// `axes = [-1]` and `axis = -1` stand for the last axis however it is written,
+// `rank = 3` for an operand of known rank 3. A Constant stands for one element
+// of that value, of any type and shape; an Identity for no node at all.
 constexpr VariantRow kRows[] = {
     // ---- norm: x -> y, the whole of it
     {.rule = "norm",
      .name = "multiply",
      .tag = "",
      .recipe = "y = (x * r) * w",
-     .seen_in = "torch exporters: Llama, Mistral, Qwen, Phi-3, Gemma, T5, OLMo2",
+     .seen_in =
+         "torch exporters: Llama, Mistral, Qwen, Phi-3, Gemma, T5, OLMo2",
      .text = R"(
        ms = rule.mean(x)
        mse = rule.epsilon(ms)
@@ -27,7 +31,8 @@ constexpr VariantRow kRows[] = {
      .name = "divide",
      .tag = "div_sqrt",
      .recipe = "y = (x / sqrt(mse)) * w",
-     .seen_in = "optimum's rms_norm patch, Olive, body of RMSNormalization-23, jax2onnx",
+     .seen_in = "optimum's rms_norm patch, Olive, body of RMSNormalization-23, "
+                "jax2onnx",
      .text = R"(
        ms = rule.mean(x)
        mse = rule.epsilon(ms)
@@ -84,7 +89,8 @@ constexpr VariantRow kRows[] = {
      .name = "mul",
      .tag = "mul",
      .recipe = "sq = x * x",
-     .seen_in = "optimum's rms_norm patch, body of RMSNormalization-23, jax2onnx, tf2onnx",
+     .seen_in = "optimum's rms_norm patch, body of RMSNormalization-23, "
+                "jax2onnx, tf2onnx",
      .text = "sq = Mul(x, x)"},
 
     // ---- epsilon: ms -> mse

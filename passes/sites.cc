@@ -24,9 +24,10 @@ constexpr FusedName kFusedOps[] = {
 };
 
 bool IsFusedName(std::string_view domain, std::string_view op) {
-  return std::any_of(std::begin(kFusedOps), std::end(kFusedOps), [&](const FusedName& fused) {
-    return domain == fused.domain && op.starts_with(fused.op_prefix);
-  });
+  return std::any_of(
+      std::begin(kFusedOps), std::end(kFusedOps), [&](const FusedName& fused) {
+        return domain == fused.domain && op.starts_with(fused.op_prefix);
+      });
 }
 
 bool IsInFusedBody(const ir::Graph& graph) {
@@ -36,12 +37,16 @@ bool IsInFusedBody(const ir::Graph& graph) {
 
 // LayerNormalization, or the difference between a value and its mean.
 bool IsLayerNorm(const ir::Node& node) {
-  if (node.op_type() == "LayerNormalization" || node.op_type() == "SkipLayerNormalization") {
+  if (node.op_type() == "LayerNormalization" ||
+      node.op_type() == "SkipLayerNormalization") {
     return true;
   }
-  if (!node.Is("", "Sub") || node.input(0) == nullptr || node.input(1) == nullptr) return false;
+  if (!node.Is("", "Sub") || node.input(0) == nullptr ||
+      node.input(1) == nullptr)
+    return false;
   const ir::Node* mean = node.input(1)->producer();
-  return mean != nullptr && mean->Is("", "ReduceMean") && mean->input(0) == node.input(0);
+  return mean != nullptr && mean->Is("", "ReduceMean") &&
+         mean->input(0) == node.input(0);
 }
 
 bool IsAveraging(const ir::Node& node) {
@@ -51,7 +56,8 @@ bool IsAveraging(const ir::Node& node) {
 // True if the operator is a norm by itself, or a square whose mean or sum is
 // taken: what a person would call a norm that did not match.
 bool LooksLikeNorm(const ir::Model& model, const ir::Node& head) {
-  if (head.op_type().ends_with("Normalization") || IsReduction(head)) return true;
+  if (head.op_type().ends_with("Normalization") || IsReduction(head))
+    return true;
   const ir::Value* value = head.output(0);
   for (int casts = 0; value != nullptr && casts < 4; ++casts) {
     const ir::Value* next = nullptr;
@@ -71,7 +77,8 @@ std::string GraphLabel(const ir::Graph& graph) {
     std::string attribute;
     for (const ir::Attribute& a : owner->attributes) {
       const auto* inner = a.get<std::unique_ptr<ir::Graph>>();
-      if (inner != nullptr && inner->get() == &graph) attribute = a.name + " of ";
+      if (inner != nullptr && inner->get() == &graph)
+        attribute = a.name + " of ";
     }
     return attribute + owner->Describe();
   }
@@ -115,10 +122,13 @@ void SiteFinder::AddFused(const ir::Node& node) {
 void SiteFinder::AddNorm(ir::Node* head) {
   NormMatch norm = matcher_.MatchFrom(head);
   needs_type_ |= norm.needs_type;
-  ir::Node* producer = norm.x->graph() == head->graph() ? norm.x->producer() : nullptr;
+  ir::Node* producer =
+      norm.x->graph() == head->graph() ? norm.x->producer() : nullptr;
   const bool has_add = producer != nullptr && producer->Is("", "Add") &&
                        IsStandardOp(model_, *producer);
   if (!norm.found() && (!has_add || !LooksLikeNorm(model_, *head))) return;
+  // A function that is a norm is looked at where it is called.
+  if (head->graph()->function() != nullptr && norm.x->is_input()) return;
 
   Site site;
   Candidate& candidate = site.candidate;
@@ -132,11 +142,13 @@ void SiteFinder::AddNorm(ir::Node* head) {
   } else if (has_add) {
     site.add = producer;
     candidate.reason = CheckAdd(*producer);
-    candidate.verdict = candidate.reason.empty() ? Verdict::kFused : Verdict::kNotFused;
+    candidate.verdict =
+        candidate.reason.empty() ? Verdict::kFused : Verdict::kNotFused;
   } else {
     candidate.verdict = Verdict::kNoAdd;
     candidate.reason =
-        norm.x->producer() == nullptr ? fmt::format("'{}' is not made by an Add", norm.x->name())
+        norm.x->producer() == nullptr
+            ? fmt::format("'{}' is not made by an Add", norm.x->name())
         : norm.x->graph() != head->graph()
             ? fmt::format("'{}' is made in an outer graph", norm.x->name())
             : fmt::format("'{}' is made by {}, not by an Add", norm.x->name(),
@@ -147,11 +159,15 @@ void SiteFinder::AddNorm(ir::Node* head) {
 }
 
 std::string SiteFinder::CheckAdd(const ir::Node& add) {
-  if (add.inputs().size() != 2 || add.input(0) == nullptr || add.input(1) == nullptr) {
-    return fmt::format("{} has {} operands, expected 2", add.Describe(), add.inputs().size());
+  if (add.inputs().size() != 2 || add.input(0) == nullptr ||
+      add.input(1) == nullptr) {
+    return fmt::format("{} has {} operands, expected 2", add.Describe(),
+                       add.inputs().size());
   }
-  if (add.outputs().size() != 1) return fmt::format("{} has several outputs", add.Describe());
-  if (!add.attributes.empty()) return fmt::format("{} has attributes", add.Describe());
+  if (add.outputs().size() != 1)
+    return fmt::format("{} has several outputs", add.Describe());
+  if (!add.attributes.empty())
+    return fmt::format("{} has attributes", add.Describe());
   if (add.has_device_configurations) {
     return fmt::format("{} has device configurations", add.Describe());
   }
@@ -161,8 +177,9 @@ std::string SiteFinder::CheckAdd(const ir::Node& add) {
 std::string SiteFinder::CheckOperands(const ir::Node& add) {
   for (const ir::Value* operand : add.inputs()) {
     if (!constants_.DependsOnInput(operand)) {
-      return fmt::format("'{}' is a constant: a bias or a position table, not a residual",
-                         operand->name());
+      return fmt::format(
+          "'{}' is a constant: a bias or a position table, not a residual",
+          operand->name());
     }
   }
   for (const ir::Value* value : {add.input(0), add.input(1), add.output(0)}) {
@@ -175,8 +192,9 @@ std::string SiteFinder::CheckOperands(const ir::Node& add) {
   const auto& b = add.input(1)->type.shape;
   needs_type_ |= !a || !b;
   if (!a || !b || !ir::ProvablyDiffer(*a, *b)) return "";
-  return fmt::format("the operands have different shapes: '{}' is {}, '{}' is {}",
-                     add.input(0)->name(), ToString(*a), add.input(1)->name(), ToString(*b));
+  return fmt::format(
+      "the operands have different shapes: '{}' is {}, '{}' is {}",
+      add.input(0)->name(), ToString(*a), add.input(1)->name(), ToString(*b));
 }
 
 // Two norms on one sum: the first takes the Add, the others read the sum.
@@ -187,8 +205,10 @@ void SiteFinder::RefuseSecondNorms() {
     const auto [taker, is_first] = takers.emplace(site.add, &site.candidate);
     if (is_first) continue;
     site.candidate.verdict = Verdict::kNotFused;
-    site.candidate.reason = fmt::format("the norm that makes '{}' takes the Add; this one reads "
-                                        "the same sum", taker->second->y);
+    site.candidate.reason = fmt::format(
+        "the norm that makes '{}' takes the Add; this one reads "
+        "the same sum",
+        taker->second->y);
   }
 }
 

@@ -33,7 +33,8 @@ class SiteFinder {
   // In the order of the graphs and their nodes.
   std::vector<Site> Find();
 
-  // True if an unknown type or shape mattered: worth inferring types and trying again.
+  // True if an unknown type or shape mattered: worth inferring types and trying
+  // again.
   bool needs_type() const { return needs_type_; }
   // Mean-subtracting norms seen on the way.
   int layer_norms() const { return layer_norms_; }
@@ -54,7 +55,8 @@ class SiteFinder {
   int layer_norms_ = 0;
 };
 
-// "" for the main graph, else "function 'my::Block'" or "then_branch of If '/if'".
+// "" for the main graph, else "function 'my::Block'" or "then_branch of If
+// '/if'".
 std::string GraphLabel(const ir::Graph& graph);
 
 }  // namespace addnorm::passes

@@ -14,7 +14,8 @@
 namespace addnorm::proto {
 namespace {
 
-constexpr size_t kBufferSize = 1 << 20;
+// Fits into a second-level cache; 1 MiB took up to twice the system time.
+constexpr size_t kBufferSize = 256 * 1024;
 constexpr uint64_t kBlock = 4096;
 constexpr uint64_t kMinShared =
     16 * kBlock;  // below, a copy costs less than the call

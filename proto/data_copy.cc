@@ -101,6 +101,8 @@ absl::Status DataCopies::Copy(const ModelFile& input,
                    MakeDirectories(directory, file.location));
   const std::string target =
       fmt::format("{}/{}", place, PathComponents(file.location).back());
+  // Locations may spell one file in several ways.
+  if (!targets_.insert(target).second) return absl::OkStatus();
   struct stat there {};
   if (::lstat(target.c_str(), &there) == 0) {
     if (IsInput(input, there)) {

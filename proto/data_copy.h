@@ -15,6 +15,7 @@
 #ifndef ADDNORM_PROTO_DATA_COPY_H_
 #define ADDNORM_PROTO_DATA_COPY_H_
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,7 @@ class DataCopies {
                                               const std::string& location);
 
   std::vector<RemovalGuard> files_;
+  std::set<std::string> targets_;         // of files_
   std::vector<std::string> directories_;  // that were made, outer first
 };
 

@@ -144,7 +144,12 @@ absl::Status WriteRope(const ModelFile& input, const Rope& rope, int fd,
             ? copier.Copy(input.fd(), segment.offset, segment.length, offset)
             : WriteFully(fd, segment.bytes.data(), segment.bytes.size(),
                          offset);
-    if (error == ENODATA) return input.CheckUnchanged();
+    if (error == ENODATA) {
+      return absl::UnavailableError(
+          fmt::format("{}: was truncated while it was read", input.name()));
+    }
+    // A reader that has seen enough is no failure of ours.
+    if (error == EPIPE && offset < 0) return absl::OkStatus();
     if (error != 0) return ErrnoError(error, name);
     if (offset >= 0) offset += static_cast<int64_t>(segment.length);
   }

@@ -1,8 +1,8 @@
 // Copyright the onnx-addnorm authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program from outside: exit code, stdout and stderr of real runs, each in a
-// folder of its own. What it fuses is tested elsewhere.
+// The program from outside: exit code, stdout and stderr of real runs, each in
+// a folder of its own. What it fuses is tested elsewhere.
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -48,8 +48,10 @@ bool Contains(std::string_view text, std::string_view part) {
 class Sandbox {
  public:
   Sandbox() {
-    std::string name = (fs::temp_directory_path() / "addnorm-cli-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    std::string name =
+        (fs::temp_directory_path() / "addnorm-cli-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr)
+      throw std::runtime_error("no temporary folder");
     root_ = name;
     folder_ = root_ / "work";
     fs::create_directory(folder_);
@@ -61,17 +63,20 @@ class Sandbox {
   fs::path operator/(std::string_view name) const { return folder_ / name; }
 
   // `arguments` are words of a shell, so they may redirect.
-  Outcome Run(const std::string& arguments) const { return Shell("$TOOL " + arguments); }
+  Outcome Run(const std::string& arguments) const {
+    return Shell("$TOOL " + arguments);
+  }
 
   // $TOOL is the program.
   Outcome Shell(const std::string& command) const {
     const fs::path out = root_ / "out";
     const fs::path err = root_ / "err";
     std::ostringstream line;
-    line << "cd " << folder_ << " && export TOOL=" << fs::path(ADDNORM_BIN) << " && { " << command
-         << "; } </dev/null >" << out << " 2>" << err;
+    line << "cd " << folder_ << " && export TOOL=" << fs::path(ADDNORM_BIN)
+         << " && { " << command << "; } </dev/null >" << out << " 2>" << err;
     const int status = std::system(line.str().c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadFile(out), ReadFile(err)};
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadFile(out),
+            ReadFile(err)};
   }
 
  private:
@@ -122,7 +127,8 @@ TEST_CASE("no arguments: the short help on stderr, exit 2", "[cli]") {
   CHECK(Contains(run.err, "optimize  "));
 }
 
-TEST_CASE("-h fits one screen, --help has examples, both are results", "[cli]") {
+TEST_CASE("the option -h fits one screen, --help has examples, both are results",
+          "[cli]") {
   const Sandbox box;
   for (const std::string command : {"", "optimize ", "inspect ", "patterns "}) {
     CAPTURE(command);
@@ -141,15 +147,17 @@ TEST_CASE("help stays within 100 columns", "[cli]") {
   const Sandbox box;
   for (const std::string command : {"", "optimize ", "inspect ", "patterns "}) {
     std::istringstream lines(box.Run(command + "--help").out);
-    for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 100);
+    for (std::string line; std::getline(lines, line);)
+      CHECK(line.size() <= 100);
   }
 }
 
-TEST_CASE("--version names this tool and its libraries", "[cli]") {
+TEST_CASE("the option --version names this tool and its libraries", "[cli]") {
   const Outcome run = Sandbox().Run("--version");
   CHECK(run.exit_code == 0);
   CHECK(run.out.starts_with("onnx-addnorm "));
-  for (const char* library : {"\nonnx ", "protobuf ", "abseil ", "compiled by "}) {
+  for (const char* library :
+       {"\nonnx ", "protobuf ", "abseil ", "compiled by "}) {
     CHECK(Contains(run.out, library));
   }
 }
@@ -160,19 +168,27 @@ TEST_CASE("a wrong command line says what is wrong and exits 2", "[cli]") {
     const char* message;
   };
   const Row rows[] = {
-      {"optimise a b", "error: unknown command 'optimise'; did you mean 'optimize'?\n"},
+      {"optimise a b",
+       "error: unknown command 'optimise'; did you mean 'optimize'?\n"},
       {"frobnicate", "error: unknown command 'frobnicate'\n"},
       {"--wrong optimize a b", "error: unknown option '--wrong'\n"},
-      {"optimize --dryrun a b", "error: unknown option '--dryrun'; did you mean '--dry-run'?\n"},
+      {"optimize --dryrun a b",
+       "error: unknown option '--dryrun'; did you mean '--dry-run'?\n"},
       {"optimize a b c", "error: unexpected argument 'c'\n"},
       {"optimize a b ''", "error: unexpected argument ''\n"},
       {"optimize", "error: IN is required\n"},
-      {"optimize a", "error: OUT is missing\nhint: give a path for the output, or --dry-run\n"},
-      {"optimize a - --json", "error: OUT '-' and --json both need standard output\n"},
+      {"optimize a",
+       "error: OUT is missing\nhint: give a path for the output, or "
+       "--dry-run\n"},
+      {"optimize a - --json",
+       "error: OUT '-' and --json both need standard output\n"},
       {"optimize a b --target=tpu", "error: --target: tpu not in {portable}\n"},
-      {"optimize a b --data=link", "error: --data: link not in {auto,keep,copy}\n"},
-      {"optimize a b --expect-fused=x", "error: could not convert: --expect-fused = x\n"},
-      {"--color=red patterns", "error: --color: red not in {auto,always,never}\n"},
+      {"optimize a b --data=link",
+       "error: --data: link not in {auto,keep,copy}\n"},
+      {"optimize a b --expect-fused=x",
+       "error: could not convert: --expect-fused = x\n"},
+      {"--color=red patterns",
+       "error: --color: red not in {auto,always,never}\n"},
       {"patterns --text --markdown", " excludes --"},
       {"inspect a --text --nodes Add", " excludes --"},
       {"inspect \"$(printf 'a\\033b')\" c", "error: unexpected argument 'c'\n"},
@@ -227,7 +243,8 @@ TEST_CASE("optimize --json prints one object and nothing else", "[cli]") {
 
 TEST_CASE("a failure with --json is one object too", "[cli]") {
   const Sandbox box;
-  for (const char* arguments : {"optimize none.onnx out.onnx --json", "--json inspect none.onnx"}) {
+  for (const char* arguments :
+       {"optimize none.onnx out.onnx --json", "--json inspect none.onnx"}) {
     const Outcome run = box.Run(arguments);
     const Json json = Json::parse(run.out);
     CHECK(run.exit_code == 4);
@@ -237,7 +254,8 @@ TEST_CASE("a failure with --json is one object too", "[cli]") {
   }
   CHECK(Json::parse(box.Run("optimize --json").out)["exit_code"] == 2);
   CHECK(Json::parse(box.Run("--json").out)["error"] == "no command is given");
-  CHECK(Json::parse(box.Run("optimise --json").out)["schema"] == "onnx-addnorm/error/1");
+  CHECK(Json::parse(box.Run("optimise --json").out)["schema"] ==
+        "onnx-addnorm/error/1");
 }
 
 TEST_CASE("optimize --dry-run does all but writing", "[cli]") {
@@ -260,7 +278,8 @@ TEST_CASE("optimize --explain tells the verdict of each site", "[cli]") {
   CHECK(Contains(run.out, "                 as AddRmsNorm_"));
 }
 
-TEST_CASE("optimize --expect-fused writes nothing if another number was fused", "[cli]") {
+TEST_CASE("optimize --expect-fused writes nothing if another number was fused",
+          "[cli]") {
   const Sandbox box;
   WriteModel(box / "m.onnx", kModel);
   CHECK(box.Run("optimize m.onnx good.onnx --expect-fused 1").exit_code == 0);
@@ -284,7 +303,8 @@ TEST_CASE("optimize copies a model in which nothing is fused", "[cli]") {
   CHECK(ReadFile(box / "m.onnx") == ReadFile(box / "out.onnx"));
 }
 
-TEST_CASE("optimize replaces an output only with --force, and never its input", "[cli]") {
+TEST_CASE("optimize replaces an output only with --force, and never its input",
+          "[cli]") {
   const Sandbox box;
   WriteModel(box / "m.onnx", kModel);
   WriteFile(box / "out.onnx", "mine");
@@ -309,7 +329,8 @@ TEST_CASE("'-' reads standard input and writes standard output", "[cli]") {
   CHECK(box.Run("optimize -q m.onnx -").err == "");
 }
 
-TEST_CASE("external data stay where they are, or are copied to another folder", "[cli]") {
+TEST_CASE("external data stay where they are, or are copied to another folder",
+          "[cli]") {
   const Sandbox box;
   WriteModel(box / "m.onnx", kExternalWeight);
   WriteFile(box / "w.bin", std::string(32, '\0'));
@@ -322,7 +343,8 @@ TEST_CASE("external data stay where they are, or are copied to another folder", 
   CHECK(fs::file_size(box / "sub/w.bin") == 32);
 }
 
-TEST_CASE("what is no model ends with exit 3 and leaves nothing behind", "[cli]") {
+TEST_CASE("what is no model ends with exit 3 and leaves nothing behind",
+          "[cli]") {
   const Sandbox box;
   WriteFile(box / "m.onnx", "this is not a model");
   const Outcome run = box.Run("optimize m.onnx out.onnx");
@@ -361,7 +383,8 @@ TEST_CASE("inspect counts external weights apart", "[cli]") {
   const Sandbox box;
   WriteModel(box / "m.onnx", kExternalWeight);
   WriteFile(box / "w.bin", std::string(32, '\0'));
-  CHECK(Contains(box.Run("inspect m.onnx").out, "external    1 tensor, 32 bytes\n"));
+  CHECK(Contains(box.Run("inspect m.onnx").out,
+                 "external    1 tensor, 32 bytes\n"));
 }
 
 TEST_CASE("inspect prints the model, or the nodes of one operator", "[cli]") {
@@ -396,10 +419,13 @@ TEST_CASE("patterns prints the table in each form", "[cli]") {
 TEST_CASE("a closed pipe is success, a full disk is not", "[cli]") {
   const Sandbox box;
   WriteModel(box / "m.onnx", kModel);
-  CHECK(box.Shell("{ sleep 0.1; $TOOL patterns; echo $? >code; } | true").exit_code == 0);
+  CHECK(box.Shell("{ sleep 0.1; $TOOL patterns; echo $? >code; } | true")
+            .exit_code == 0);
   CHECK(ReadFile(box / "code") == "0\n");
-  box.Shell("{ sleep 0.1; $TOOL optimize m.onnx - 2>err; echo $? >code; } | true");
+  box.Shell(
+      "{ sleep 0.1; $TOOL optimize m.onnx - 2>err; echo $? >code; } | true");
   CHECK(ReadFile(box / "code") == "0\n");
+  CHECK(box.Run("optimise 2>/dev/full").exit_code == 2);
   const Outcome run = box.Run("patterns >/dev/full");
   CHECK(run.exit_code == 4);
   CHECK(run.err == "error: standard output: no space left on device\n");
@@ -407,19 +433,22 @@ TEST_CASE("a closed pipe is success, a full disk is not", "[cli]") {
 
 TEST_CASE("an interrupt ends as exit 130 and leaves nothing behind", "[cli]") {
   const Sandbox box;
-  const Outcome run =
-      box.Shell("sleep 1 | timeout --preserve-status -s INT 0.2 $TOOL optimize - out.onnx");
+  const Outcome run = box.Shell(
+      "sleep 1 | timeout --preserve-status -s INT 0.2 $TOOL optimize - "
+      "out.onnx");
   CHECK(run.exit_code == 130);
   CHECK(fs::is_empty(box / ""));
 }
 
-TEST_CASE("colour is off in files, on by request, and NO_COLOR counts for auto", "[cli]") {
+TEST_CASE("colour is off in files, on by request, and NO_COLOR counts for auto",
+          "[cli]") {
   const Sandbox box;
   WriteModel(box / "m.onnx", kModel);
   CHECK_FALSE(Contains(box.Run("inspect m.onnx").out, "\x1b["));
   CHECK(Contains(box.Run("--color=always inspect m.onnx").out, "\x1b[32m"));
   CHECK(Contains(box.Run("inspect none --color=always").err, "\x1b[31m"));
-  CHECK_FALSE(Contains(box.Shell("NO_COLOR=1 $TOOL inspect m.onnx").out, "\x1b["));
+  CHECK_FALSE(
+      Contains(box.Shell("NO_COLOR=1 $TOOL inspect m.onnx").out, "\x1b["));
 }
 
 TEST_CASE("diagnostics go to stderr: none by default, more with -v", "[cli]") {

@@ -16,7 +16,8 @@
 namespace addnorm::ir {
 namespace {
 
-Node* AddUnary(Graph& graph, Value* from, const std::string& to, Node* before = nullptr) {
+Node* AddUnary(Graph& graph, Value* from, const std::string& to,
+               Node* before = nullptr) {
   Node* node = graph.AddNode("", "Relu", before);
   graph.AddNodeInput(node, from);
   graph.AddNodeOutput(node, graph.AddValue(to));
@@ -40,7 +41,10 @@ TEST_CASE("a value knows the nodes of inner graphs that read it", "[ir]") {
   CHECK(Verify(*model).ok());
 }
 
-TEST_CASE("an output of an inner graph that names an outer value counts as a use of it", "[ir]") {
+TEST_CASE(
+    "an output of an inner graph that names an outer value counts as a use of "
+    "it",
+    "[ir]") {
   const auto model = tests::ImportText(R"(
     <ir_version: 8, opset_import: ["" : 17]>
     g (float[2] a, bool c) => (float[2] y) {
@@ -51,7 +55,8 @@ TEST_CASE("an output of an inner graph that names an outer value counts as a use
   CHECK(model->graph.FindValue("s")->is_graph_output());
 }
 
-TEST_CASE("an erased node gives back its uses and lets go of its outputs", "[ir]") {
+TEST_CASE("an erased node gives back its uses and lets go of its outputs",
+          "[ir]") {
   Model model;
   Value* a = model.graph.AddInput("a");
   Node* first = AddUnary(model.graph, a, "x");
@@ -73,18 +78,22 @@ TEST_CASE("a value in use cannot be erased", "[ir]") {
   CHECK_THROWS_AS(model.graph.EraseValue(a), InternalError);
 }
 
-TEST_CASE("order numbers grow along the list however often one place is used", "[ir]") {
+TEST_CASE("order numbers grow along the list however often one place is used",
+          "[ir]") {
   Model model;
   Value* a = model.graph.AddInput("a");
   AddUnary(model.graph, a, "first");
   Node* last = AddUnary(model.graph, a, "last");
-  for (int i = 0; i < 200; ++i) last = AddUnary(model.graph, a, "v" + std::to_string(i), last);
+  for (int i = 0; i < 200; ++i)
+    last = AddUnary(model.graph, a, "v" + std::to_string(i), last);
   const auto& nodes = model.graph.nodes();
-  CHECK(std::is_sorted(nodes.begin(), nodes.end(),
-                       [](const Node& x, const Node& y) { return x.order <= y.order; }));
-  CHECK(std::adjacent_find(nodes.begin(), nodes.end(), [](const Node& x, const Node& y) {
-          return x.order >= y.order;
-        }) == nodes.end());
+  CHECK(std::is_sorted(
+      nodes.begin(), nodes.end(),
+      [](const Node& x, const Node& y) { return x.order <= y.order; }));
+  CHECK(std::adjacent_find(nodes.begin(), nodes.end(),
+                           [](const Node& x, const Node& y) {
+                             return x.order >= y.order;
+                           }) == nodes.end());
 }
 
 TEST_CASE("the printer writes what the text said", "[ir]") {
@@ -97,11 +106,13 @@ TEST_CASE("the printer writes what the text said", "[ir]") {
   const std::string text = ToText(*model);
   CHECK_THAT(text, ContainsSubstring(R"(opset_import: ["" : 17, "my" : 2])"));
   CHECK_THAT(text, ContainsSubstring("g (float[N,64] a) => (float[N,64] y)"));
-  CHECK_THAT(text, ContainsSubstring("m = ReduceMean<axes = [-1], keepdims = 1>(a)"));
+  CHECK_THAT(text,
+             ContainsSubstring("m = ReduceMean<axes = [-1], keepdims = 1>(a)"));
   CHECK_THAT(text, ContainsSubstring("y, z = my.Split(m, , a)"));
 }
 
-TEST_CASE("shapes differ provably by rank or by two numbers, never by symbols", "[ir]") {
+TEST_CASE("shapes differ provably by rank or by two numbers, never by symbols",
+          "[ir]") {
   CHECK(ProvablyDiffer({{2}, {3}}, {{3}}));
   CHECK(ProvablyDiffer({{2}, {3}}, {{2}, {4}}));
   CHECK_FALSE(ProvablyDiffer({{2}, {"s"}}, {{2}, {"t"}}));

@@ -16,7 +16,7 @@ namespace addnorm::tests {
 namespace {
 
 struct Norm {
-  std::string prefix;       // of every value
+  std::string prefix = "";  // of every value
   std::string add = "a, b";
   std::string exponent = "float two = {2.0}";
   std::string epsilon = "1e-6";
@@ -40,8 +40,8 @@ std::string Model(Norm norm) {
         n = Mul({6})
         {0}y = Mul({7})
       }})",
-      norm.prefix, norm.exponent, norm.epsilon, norm.add, norm.square, norm.keepdims,
-      norm.product, norm.weighted);
+      norm.prefix, norm.exponent, norm.epsilon, norm.add, norm.square,
+      norm.keepdims, norm.product, norm.weighted);
   return text;
 }
 
@@ -54,7 +54,9 @@ std::string NameOf(const Norm& norm) {
   return result.model->functions.front().name;
 }
 
-TEST_CASE("names of values and the value of epsilon do not matter to a body's name", "[name]") {
+TEST_CASE(
+    "names of values and the value of epsilon do not matter to a body's name",
+    "[name]") {
   const std::string name = NameOf({});
   CHECK(NameOf({.prefix = "other_"}) == name);
   CHECK(NameOf({.epsilon = "1e-5"}) == name);
@@ -63,7 +65,8 @@ TEST_CASE("names of values and the value of epsilon do not matter to a body's na
   CHECK_THAT(name, StartsWith("AddRmsNorm_reciprocal_f32_"));
 }
 
-TEST_CASE("whatever is different in the body is different in the name", "[name]") {
+TEST_CASE("whatever is different in the body is different in the name",
+          "[name]") {
   const std::set<std::string> names = {
       NameOf({}),
       NameOf({.exponent = "float[1] two = {2.0}"}),

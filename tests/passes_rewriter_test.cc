@@ -23,11 +23,13 @@ CallReplacement Call(ir::Model& model, const std::vector<std::string>& made,
                      const std::vector<std::string>& operands) {
   CallReplacement call;
   call.root = Producer(model, made.front());
-  for (const std::string& value : made) call.nodes.push_back(Producer(model, value));
+  for (const std::string& value : made)
+    call.nodes.push_back(Producer(model, value));
   for (const std::string& value : operands) {
     call.operands.push_back(model.graph.FindValue(value));
   }
-  call.results = {model.graph.FindValue(made.back()), model.graph.FindValue(made.front())};
+  call.results = {model.graph.FindValue(made.back()),
+                  model.graph.FindValue(made.front())};
   call.domain = "my";
   call.op_type = "Call";
   return call;
@@ -35,11 +37,14 @@ CallReplacement Call(ir::Model& model, const std::vector<std::string>& made,
 
 std::vector<std::string> Order(const ir::Graph& graph) {
   std::vector<std::string> names;
-  for (const ir::Node& node : graph.nodes()) names.push_back(node.outputs().back()->name());
+  for (const ir::Node& node : graph.nodes())
+    names.push_back(node.outputs().back()->name());
   return names;
 }
 
-TEST_CASE("a call goes after an operand that is made late, before the first reader", "[rewriter]") {
+TEST_CASE(
+    "a call goes after an operand that is made late, before the first reader",
+    "[rewriter]") {
   const auto model = tests::ImportText(R"(
     <ir_version: 8, opset_import: ["" : 17]>
     g (float[2] a, float[2] b, float[2] k) => (float[2] z) {
@@ -60,7 +65,8 @@ TEST_CASE("a call goes after an operand that is made late, before the first read
   CHECK(ir::Verify(*model).ok());
 }
 
-TEST_CASE("what a late operand needs moves before a reader that stands earlier", "[rewriter]") {
+TEST_CASE("what a late operand needs moves before a reader that stands earlier",
+          "[rewriter]") {
   const auto model = tests::ImportText(R"(
     <ir_version: 8, opset_import: ["" : 17]>
     g (float[2] a, float[2] b, float[2] k) => (float[2] z) {
@@ -77,11 +83,13 @@ TEST_CASE("what a late operand needs moves before a reader that stands earlier",
   const auto place = rewriter.FindPlace(call);
   REQUIRE(place);
   rewriter.ReplaceByCall(std::move(call), *place);
-  CHECK(Order(model->graph) == std::vector<std::string>{"v", "w", "s", "r", "z"});
+  CHECK(Order(model->graph) ==
+        std::vector<std::string>{"v", "w", "s", "r", "z"});
   CHECK(IsSorted(model->graph));
 }
 
-TEST_CASE("a call whose operand depends on its result has no place", "[rewriter]") {
+TEST_CASE("a call whose operand depends on its result has no place",
+          "[rewriter]") {
   const auto model = tests::ImportText(R"(
     <ir_version: 8, opset_import: ["" : 17]>
     g (float[2] a, float[2] b, bool c) => (float[2] y) {
@@ -95,7 +103,8 @@ TEST_CASE("a call whose operand depends on its result has no place", "[rewriter]
   CHECK_FALSE(rewriter.FindPlace(Call(*model, {"s", "y"}, {"a", "b", "w"})));
 }
 
-TEST_CASE("a reader in a subgraph counts as a reader where the subgraph stands", "[rewriter]") {
+TEST_CASE("a reader in a subgraph counts as a reader where the subgraph stands",
+          "[rewriter]") {
   const auto model = tests::ImportText(R"(
     <ir_version: 8, opset_import: ["" : 17]>
     g (float[2] a, float[2] b, float[2] k, bool c) => (float[2] y, float[2] r) {
@@ -135,7 +144,9 @@ TEST_CASE("sorting a sorted graph is no edit", "[rewriter]") {
   CHECK_FALSE(model->graph.edited());
 }
 
-TEST_CASE("constants go with their last reader, unless they are inputs or outputs", "[rewriter]") {
+TEST_CASE(
+    "constants go with their last reader, unless they are inputs or outputs",
+    "[rewriter]") {
   const auto model = tests::ImportText(R"(
     <ir_version: 8, opset_import: ["" : 17]>
     g (float[2] a, float kept_input = {2.0}) => (float[2] y, float kept_output)
@@ -162,7 +173,8 @@ TEST_CASE("constants go with their last reader, unless they are inputs or output
   CHECK(ir::Verify(*model).ok());
 }
 
-TEST_CASE("a domain is imported once, and by the function whose body reads it", "[rewriter]") {
+TEST_CASE("a domain is imported once, and by the function whose body reads it",
+          "[rewriter]") {
   const auto model = tests::ImportText(R"(
     <ir_version: 8, opset_import: ["" : 17, "my" : 1]>
     g (float[2] a) => (float[2] y) { y = my.F(a) }

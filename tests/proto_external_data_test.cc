@@ -171,7 +171,7 @@ TEST_CASE("offset and length are strict decimal numbers inside the file",
   }
 }
 
-TEST_CASE("a location is given once; other keys are ignored", "[proto]") {
+TEST_CASE("a location is given once, and other keys are ignored", "[proto]") {
   const ScratchDirectory scratch;
   const std::string model = scratch.Write("model.onnx", "");
   scratch.Write("w.bin", std::string(kSize, 'w'));

@@ -172,6 +172,35 @@ TEST_CASE("devices and pipes are written directly", "[proto]") {
   CHECK(scratch.Read("open") == received);
 }
 
+TEST_CASE("a pipe that nobody reads any more is no error", "[proto]") {
+  const ScratchDirectory scratch;
+  const std::string model = scratch.Write("model.onnx", ModelBytes());
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  ::close(ends[0]);
+  const auto before = ::signal(SIGPIPE, SIG_IGN);
+  CHECK(Write(model, "/dev/fd/" + std::to_string(ends[1])).ok());
+  ::signal(SIGPIPE, before);
+  ::close(ends[1]);
+}
+
+TEST_CASE("two spellings of one location are one copy", "[proto]") {
+  const ScratchDirectory scratch;
+  onnx::ModelProto model;
+  REQUIRE(model.ParseFromString(ModelBytes("w.bin")));
+  onnx::TensorProto& twin = *model.mutable_graph()->add_initializer();
+  twin = model.graph().initializer(0);
+  twin.set_name("v");
+  twin.mutable_external_data(0)->set_value("./w.bin");
+  const std::string path =
+      scratch.Write("in/model.onnx", model.SerializeAsString());
+  scratch.Write("in/w.bin", "data");
+  fs::create_directory(scratch / "out");
+  CHECK(Write(path, scratch / "out/model.onnx", {.copy_data_up_to = UINT64_MAX})
+            .ok());
+  CHECK(scratch.Read("out/w.bin") == "data");
+}
+
 TEST_CASE("what the hook refuses is not published", "[proto]") {
   const ScratchDirectory scratch;
   const std::string model = scratch.Write("model.onnx", ModelBytes());

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "proto/check.h"
 #include "proto/errors.h"
 #include "proto/import.h"
 #include "proto/infer_types.h"
@@ -161,6 +162,18 @@ TEST_CASE("what inference cannot know stays unknown, and is no error",
   InferTypes(**file, *imported->model).IgnoreError();
   CHECK(imported->model->graph.FindValue("s")->type.known());
   CHECK_FALSE(imported->model->graph.FindValue("y")->type.known());
+}
+
+TEST_CASE("ONNX's checker is asked in its own words", "[proto]") {
+  const ScratchDirectory scratch;
+  const std::string head = R"(<ir_version: 8, opset_import: ["" : 17]>
+    g (float[2] x) => (float[2] y) )";
+  const auto check = [&](const std::string& nodes) {
+    return Check(scratch.Write("m.onnx", *SerializeText(head + nodes)));
+  };
+  CHECK(check("{ y = Relu(x) }").ok());
+  CHECK_THAT(Message(check("{ y = NoSuchOp(x) }")),
+             ContainsSubstring("NoSuchOp"));
 }
 
 TEST_CASE("errno values become codes of the file system", "[proto]") {

@@ -40,7 +40,8 @@ Candidate Fused(std::string node, std::string variant) {
   return candidate;
 }
 
-Candidate NotFused(std::string node, std::string reason, std::string hint = "") {
+Candidate NotFused(std::string node, std::string reason,
+                   std::string hint = "") {
   Candidate candidate;
   candidate.verdict = Verdict::kNotFused;
   candidate.node = std::move(node);
@@ -75,7 +76,8 @@ OptimizeResult SomeResult() {
 
 }  // namespace
 
-TEST_CASE("a table aligns text to the left and numbers to the right", "[tool]") {
+TEST_CASE("a table aligns text to the left and numbers to the right",
+          "[tool]") {
   Table table("<>");
   table.AddRow({"Add", "9"});
   table.AddRow({"größer", "10"});
@@ -98,7 +100,8 @@ TEST_CASE("shortening counts code points, not bytes", "[tool]") {
 
 TEST_CASE("a paragraph breaks at spaces and keeps long words whole", "[tool]") {
   CHECK(Paragraph("- ", "one two three", 9) == "- one two\n  three\n");
-  CHECK(Paragraph("  ", "aaaaaaaaaaaaaaaa b", 9) == "  aaaaaaaaaaaaaaaa\n  b\n");
+  CHECK(Paragraph("  ", "aaaaaaaaaaaaaaaa b", 9) ==
+        "  aaaaaaaaaaaaaaaa\n  b\n");
   CHECK(Paragraph("", "", 9) == "\n");
 }
 
@@ -139,9 +142,12 @@ TEST_CASE("names are printed without what a terminal would obey", "[tool]") {
   CHECK(Printable("a\nb", /*keep_lines=*/true) == "a\nb");
 }
 
-TEST_CASE("the summary counts sites and names the variants, most frequent first", "[tool]") {
+TEST_CASE(
+    "the summary counts sites and names the variants, most frequent first",
+    "[tool]") {
   FusionReport report;
-  report.candidates = {Fused("Add 'a'", "div"), Fused("Add 'b'", "mul"), Fused("Add 'c'", "mul"),
+  report.candidates = {Fused("Add 'a'", "div"), Fused("Add 'b'", "mul"),
+                       Fused("Add 'c'", "mul"),
                        NotFused("Add 'd'", "the mean is over axis 1")};
   CHECK(SummarizeSites(report, "fused", true, kPlain) ==
         "fused 3 of 4 sites (mul 2, div 1)\n"
@@ -151,9 +157,11 @@ TEST_CASE("the summary counts sites and names the variants, most frequent first"
         "can fuse 3 of 4 sites (mul 2, div 1)\n");
 }
 
-TEST_CASE("the summary shows five reasons and says how many more there are", "[tool]") {
+TEST_CASE("the summary shows five reasons and says how many more there are",
+          "[tool]") {
   FusionReport report;
-  for (int i = 0; i < 7; ++i) report.candidates.push_back(NotFused("Add", "no"));
+  for (int i = 0; i < 7; ++i)
+    report.candidates.push_back(NotFused("Add", "no"));
   const std::string text = SummarizeSites(report, "fused", true, kPlain);
   CHECK(text.find("fused 0 of 7 sites\n") == 0);
   CHECK(text.find("… and 2 more (--explain)\n") != std::string::npos);
@@ -161,8 +169,9 @@ TEST_CASE("the summary shows five reasons and says how many more there are", "[t
 
 TEST_CASE("the summary tells norms that are no sites apart", "[tool]") {
   FusionReport report;
-  report.candidates = {Other(Verdict::kNoAdd, "Mul 'm'"),
-                       Other(Verdict::kAlreadyFused, "x", "SkipSimplifiedLayerNormalization")};
+  report.candidates = {
+      Other(Verdict::kNoAdd, "Mul 'm'"),
+      Other(Verdict::kAlreadyFused, "x", "SkipSimplifiedLayerNormalization")};
   report.layer_norms = 2;
   CHECK(SummarizeSites(report, "fused", true, kPlain) ==
         "no sites: no residual Add feeds an RMSNorm\n"
@@ -171,10 +180,12 @@ TEST_CASE("the summary tells norms that are no sites apart", "[tool]") {
         "2 LayerNorms (the mean is subtracted): out of scope, left alone\n");
 }
 
-TEST_CASE("each candidate is explained with its place, reason and hint", "[tool]") {
+TEST_CASE("each candidate is explained with its place, reason and hint",
+          "[tool]") {
   FusionReport report;
-  report.candidates = {Fused("Add 'a\x1b'", "div"),
-                       NotFused("Add 'b'", "exponent is 3, expected 2", "none")};
+  report.candidates = {
+      Fused("Add 'a\x1b'", "div"),
+      NotFused("Add 'b'", "exponent is 3, expected 2", "none")};
   report.candidates.back().graph = "function 'my::Block'";
   CHECK(ExplainSites(report, kPlain) ==
         "fused            Add 'a\\x1b'\n"
@@ -184,7 +195,8 @@ TEST_CASE("each candidate is explained with its place, reason and hint", "[tool]
         "                 hint: none\n");
 }
 
-TEST_CASE("sites as JSON have counts and only the fields that are known", "[tool]") {
+TEST_CASE("sites as JSON have counts and only the fields that are known",
+          "[tool]") {
   FusionReport report;
   report.candidates = {Fused("Add 'a'", "div"), NotFused("Add 'b'", "no")};
   const nlohmann::ordered_json json = SitesToJson(report);
@@ -196,7 +208,8 @@ TEST_CASE("sites as JSON have counts and only the fields that are known", "[tool
   CHECK_FALSE(json["sites"][1].contains("op"));
 }
 
-TEST_CASE("the summary of optimize lists changed operators only, and the total", "[tool]") {
+TEST_CASE("the summary of optimize lists changed operators only, and the total",
+          "[tool]") {
   const std::string text = ToText(SomeResult(), /*explain=*/false, kPlain);
   CHECK(text ==
         "                       before  after\n"
@@ -210,30 +223,37 @@ TEST_CASE("the summary of optimize lists changed operators only, and the total",
         "time: 12.3 ms (1.50 s of CPU)\n");
 }
 
-TEST_CASE("the summary of optimize mentions notes and external data", "[tool]") {
+TEST_CASE("the summary of optimize mentions notes and external data",
+          "[tool]") {
   OptimizeResult result = SomeResult();
   result.report.notes = {"ir_version raised from 7 to 8"};
   result.data_files = {{.location = "w.bin", .bytes = 32, .is_copied = false},
                        {.location = "v.bin", .bytes = 1, .is_copied = true}};
   const std::string text = ToText(result, false, kPlain);
-  CHECK(text.find("note: ir_version raised from 7 to 8\n") != std::string::npos);
-  CHECK(text.find("external data: w.bin (32 bytes), shared\n") != std::string::npos);
-  CHECK(text.find("external data: v.bin (1 byte), copied\n") != std::string::npos);
+  CHECK(text.find("note: ir_version raised from 7 to 8\n") !=
+        std::string::npos);
+  CHECK(text.find("external data: w.bin (32 bytes), shared\n") !=
+        std::string::npos);
+  CHECK(text.find("external data: v.bin (1 byte), copied\n") !=
+        std::string::npos);
 }
 
-TEST_CASE("the summary of optimize says when nothing was fused or written", "[tool]") {
+TEST_CASE("the summary of optimize says when nothing was fused or written",
+          "[tool]") {
   OptimizeResult result = SomeResult();
   result.report.candidates.clear();
-  CHECK(ToText(result, false, kPlain).find("(1.0 kB, a copy byte for byte)\n") !=
-        std::string::npos);
+  CHECK(
+      ToText(result, false, kPlain).find("(1.0 kB, a copy byte for byte)\n") !=
+      std::string::npos);
   result.is_written = false;
   CHECK(ToText(result, false, kPlain)
-            .find("in.onnx (2.0 kB): nothing was written, the output would have 1.0 kB\n") !=
-        std::string::npos);
+            .find("in.onnx (2.0 kB): nothing was written, the output would "
+                  "have 1.0 kB\n") != std::string::npos);
 }
 
 TEST_CASE("a hint in a status becomes a part of its own", "[tool]") {
-  const Failure failure = ToFailure(absl::NotFoundError("m\x1b: is empty\nhint: try\nagain"));
+  const Failure failure =
+      ToFailure(absl::NotFoundError("m\x1b: is empty\nhint: try\nagain"));
   CHECK(failure.error == "m\\x1b: is empty");
   CHECK(failure.hint == "try\\nagain");
   CHECK(ToFailure(absl::NotFoundError("gone")).hint.empty());
@@ -256,7 +276,8 @@ TEST_CASE("every kind of failure has its exit code", "[tool]") {
 }
 
 TEST_CASE("colour is a matter of the terminal, never of the text", "[tool]") {
-  constexpr Terminal kColored{.color = true, .color_errors = false, .width = 80};
+  constexpr Terminal kColored{
+      .color = true, .color_errors = false, .width = 80};
   CHECK(kColored.Paint(Style::kGood, "fused") == "\x1b[32mfused\x1b[0m");
   CHECK(kColored.PaintError(Style::kBad, "error:") == "error:");
   CHECK(kPlain.Paint(Style::kStrong, "x") == "x");

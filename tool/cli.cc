@@ -38,10 +38,12 @@ void AddGlobalOptions(CLI::App& app, GlobalOptions& options) {
   app.set_help_flag("-h", "Show this short help");
   app.set_help_all_flag("--help", "Show help with examples");
   app.add_flag("--json", options.json, "Print one JSON object instead of text");
-  app.add_flag("-v,--verbose", options.verbose, "Say more on stderr; twice: for debugging")
+  app.add_flag("-v,--verbose", options.verbose,
+               "Say more on stderr; twice: for debugging")
       ->option_text(" ");
   app.add_flag("-q,--quiet", options.quiet, "Only errors on stderr");
-  app.add_option("--color", options.color, "auto, always or never (default: auto)")
+  app.add_option("--color", options.color,
+                 "auto, always or never (default: auto)")
       ->option_text("WHEN")
       ->check(CLI::IsMember({"auto", "always", "never"}));
 }
@@ -61,7 +63,8 @@ Terminal MakeTerminal(const GlobalOptions& options) {
 }
 
 // Exceptions are third parties' and our own bugs; a command reports in Status.
-absl::StatusOr<Answer> RunGuarded(const RunFunction& run, const Session& session) {
+absl::StatusOr<Answer> RunGuarded(const RunFunction& run,
+                                  const Session& session) {
   try {
     return run(session);
   } catch (const std::bad_alloc&) {
@@ -76,8 +79,10 @@ bool WantsJson(const Args& args) {
   return std::find(args.begin(), end, "--json") != end;
 }
 
-ExitCode RunCommand(const Command& command, const Args& args, GlobalOptions options) {
-  CLI::App app(std::string(command.summary), fmt::format("onnx-addnorm {}", command.name));
+ExitCode RunCommand(const Command& command, const Args& args,
+                    GlobalOptions options) {
+  CLI::App app(std::string(command.summary),
+               fmt::format("onnx-addnorm {}", command.name));
   const RunFunction run = command.add(app);
   AddGlobalOptions(app, options);
   Output output{.command = std::string(command.name), .json = options.json};
@@ -93,17 +98,20 @@ ExitCode RunCommand(const Command& command, const Args& args, GlobalOptions opti
   }
   output.json = options.json;
   output.quiet = options.quiet;
-  const Session session{.terminal = MakeTerminal(options), .json = options.json};
+  const Session session{.terminal = MakeTerminal(options),
+                        .json = options.json};
   return output.Print(RunGuarded(run, session), session.terminal);
 }
 
 ExitCode FindAndRun(const Args& args, const GlobalOptions& options) {
-  const auto* command = std::find_if(std::begin(kCommands), std::end(kCommands),
-                                     [&](const Command& c) { return c.name == args.front(); });
+  const auto* command =
+      std::find_if(std::begin(kCommands), std::end(kCommands),
+                   [&](const Command& c) { return c.name == args.front(); });
   if (command != std::end(kCommands)) {
     return RunCommand(*command, Args(args.begin() + 1, args.end()), options);
   }
-  const Output output{.command = "error", .json = options.json || WantsJson(args)};
+  const Output output{.command = "error",
+                      .json = options.json || WantsJson(args)};
   return output.Print(UnknownCommand(args.front()), MakeTerminal(options));
 }
 
@@ -112,8 +120,10 @@ ExitCode Dispatch(const Args& args) {
   bool version = false;
   CLI::App root("", "onnx-addnorm");
   AddGlobalOptions(root, options);
-  root.add_flag("--version", version, "Show the versions of this tool and of its libraries");
-  root.prefix_command();  // stops at the command's name and leaves the rest alone
+  root.add_flag("--version", version,
+                "Show the versions of this tool and of its libraries");
+  // Stops at the command's name and leaves the rest alone.
+  root.prefix_command();
   try {
     Parse(root, args);
   } catch (const CLI::CallForHelp&) {
@@ -140,7 +150,7 @@ int Main(const std::vector<std::string>& args) noexcept {
   try {
     return static_cast<int>(Dispatch(args));
   } catch (const std::bad_alloc&) {
-    std::fputs("error: out of memory\n", stderr);
+    WriteStderr("error: out of memory\n");
     return static_cast<int>(ExitCode::kSystem);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "error: internal error: %s\n", error.what());

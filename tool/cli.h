@@ -5,9 +5,9 @@
 // answer, and turns every failure into a message and an exit code.
 //
 // It has two steps: options up to the command's name, then, by an app of the
-// command's own, the rest. CLI11's subcommands would do both at once, but report
-// an unknown command only as "A subcommand is required", and take a file that is
-// named like a command for one.
+// command's own, the rest. CLI11's subcommands would do both at once, but
+// report an unknown command only as "A subcommand is required", and take a file
+// that is named like a command for one.
 //
 //   return addnorm::tool::Main({"optimize", "model.onnx", "fused.onnx"});
 #ifndef ADDNORM_TOOL_CLI_H_

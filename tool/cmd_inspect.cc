@@ -9,7 +9,6 @@
 #include "CLI/App.hpp"
 #include "fmt/format.h"
 #include "passes/ir/printer.h"
-#include "proto/errors.h"
 #include "proto/model_file.h"
 #include "proto/status_macros.h"
 #include "proto/text.h"
@@ -35,7 +34,8 @@ std::string NodesText(ir::Model& model, const std::string& op) {
   std::string text;
   for (const ir::Graph* graph : model.AllGraphs()) {
     for (const ir::Node& node : graph->nodes()) {
-      if (OpName(node) == op) text += Printable(ir::ToText(node), /*keep_lines=*/true) + "\n";
+      if (OpName(node) != op) continue;
+      text += Printable(ir::ToText(node), /*keep_lines=*/true) + "\n";
     }
   }
   return text;
@@ -47,9 +47,10 @@ absl::StatusOr<Answer> PrintNodes(ir::Model& model, const Options& options) {
   answer.json["text"] = answer.text;
   if (!answer.text.empty()) return answer;
   answer.exit_code = ExitCode::kNo;
-  answer.failure = {.error = fmt::format("{}: no node of operator '{}'", Printable(options.model),
-                                         Printable(options.op)),
-                    .hint = "inspect without --nodes lists the operators"};
+  answer.failure = {
+      .error = fmt::format("{}: no node of operator '{}'",
+                           Printable(options.model), Printable(options.op)),
+      .hint = "inspect without --nodes lists the operators"};
   return answer;
 }
 
@@ -66,7 +67,8 @@ absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   const ModelFacts facts = GatherFacts(*loaded.model);
   ASSIGN_OR_RETURN(const passes::FusionReport report, Fuse(loaded));
   answer.text = ToText(facts, session.terminal) + "\n" +
-                SummarizeSites(report, "can fuse", /*with_reasons=*/false, session.terminal) +
+                SummarizeSites(report, "can fuse", /*with_reasons=*/false,
+                               session.terminal) +
                 "\n" + ExplainSites(report, session.terminal);
   answer.json = ToJson(facts);
   answer.json.update(SitesToJson(report));
@@ -83,12 +85,15 @@ constexpr const char* kExamples = R"(Examples:
 RunFunction AddInspect(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.footer(kExamples);
-  app.add_option("MODEL", options->model, "A model, or one in ONNX text; '-' is standard input")
+  app.add_option("MODEL", options->model,
+                 "A model, or one in ONNX text; '-' is standard input")
       ->required()
       ->option_text(" ");
   auto* nodes =
-      app.add_option("--nodes", options->op, "Print the nodes of one operator")->option_text("OP");
-  app.add_flag("--text", options->text, "Print the whole model in the style of ONNX text")
+      app.add_option("--nodes", options->op, "Print the nodes of one operator")
+          ->option_text("OP");
+  app.add_flag("--text", options->text,
+               "Print the whole model in the style of ONNX text")
       ->excludes(nodes)
       ->option_text(" ");
   return [options](const Session& session) { return Run(*options, session); };

@@ -50,7 +50,7 @@ struct DataMode {
 };
 
 constexpr DataMode kDataModes[] = {
-    // What is copied without being asked for must not be worth a second thought.
+    // What is copied unasked must not be worth a second thought.
     {"auto", "copies where needed, up to 64 MB", 64'000'000},
     {"keep", "never copies", 0},
     {"copy", "copies where needed", std::numeric_limits<uint64_t>::max()},
@@ -70,12 +70,17 @@ struct Options {
 class Stopwatch {
  public:
   double wall_seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_).count();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
+                                         wall_)
+        .count();
   }
-  double cpu_seconds() const { return static_cast<double>(std::clock() - cpu_) / CLOCKS_PER_SEC; }
+  double cpu_seconds() const {
+    return static_cast<double>(std::clock() - cpu_) / CLOCKS_PER_SEC;
+  }
 
  private:
-  std::chrono::steady_clock::time_point wall_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point wall_ =
+      std::chrono::steady_clock::now();
   std::clock_t cpu_ = std::clock();
 };
 
@@ -91,7 +96,8 @@ template <typename Row, size_t n>
 std::string Choices(const Row (&rows)[n]) {
   std::string text;
   for (const Row& row : rows) {
-    text += fmt::format("{}{}: {}", text.empty() ? "" : "\n", row.name, row.summary);
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "\n", row.name,
+                        row.summary);
   }
   return text;
 }
@@ -109,7 +115,8 @@ absl::Status CheckRequest(const Options& options, bool json) {
   }
   if (options.out == "-" && json) {
     return absl::FailedPreconditionError(
-        "OUT '-' and --json both need standard output\nhint: write the model to a file");
+        "OUT '-' and --json both need standard output\nhint: write the model "
+        "to a file");
   }
   return absl::OkStatus();
 }
@@ -121,41 +128,53 @@ bool IsCopied(const proto::DataFile& file, const std::string& out) {
   return !std::filesystem::equivalent(own, file.path, error) && !error;
 }
 
-std::vector<DataFileFacts> DataFiles(const proto::ModelFile& file, const OptimizeResult& result) {
+std::vector<DataFileFacts> DataFiles(const proto::ModelFile& file,
+                                     const OptimizeResult& result) {
   std::vector<DataFileFacts> facts;
   for (const auto& [location, data] : file.external_data().files()) {
-    facts.push_back({.location = location,
-                     .bytes = static_cast<uint64_t>(data.info.st_size),
-                     .is_copied = result.is_written && IsCopied(data, result.output)});
+    facts.push_back(
+        {.location = location,
+         .bytes = static_cast<uint64_t>(data.info.st_size),
+         .is_copied = result.is_written && IsCopied(data, result.output)});
   }
   return facts;
 }
 
 std::optional<Failure> UnmetExpectation(const Options& options,
                                         const passes::FusionReport& report) {
-  const auto fused = static_cast<unsigned>(report.Count(passes::Verdict::kFused));
-  if (!options.expect_fused || *options.expect_fused == fused) return std::nullopt;
-  return Failure{.error = fmt::format("{}: expected {} fused sites, found {}",
-                                      Printable(options.in), *options.expect_fused, fused),
-                 .hint = "--explain says why each site was fused or not"};
+  const auto fused =
+      static_cast<unsigned>(report.Count(passes::Verdict::kFused));
+  if (!options.expect_fused || *options.expect_fused == fused) {
+    return std::nullopt;
+  }
+  return Failure{
+      .error = fmt::format("{}: expected {} fused sites, found {}",
+                           Printable(options.in), *options.expect_fused, fused),
+      .hint = "--explain says why each site was fused or not"};
 }
 
-absl::Status Write(const proto::ModelFile& file, const proto::Rope& rope, const std::string& out,
-                   const proto::WriteOptions& options) {
-  const absl::Status status = proto::WriteModel(file, rope, out, options);
+absl::Status Write(const proto::ModelFile& file, const proto::Rope& rope,
+                   const std::string& out, const proto::WriteOptions& options) {
+  absl::Status status = proto::WriteModel(file, rope, out, options);
   // A reader that has seen enough of the model is no failure.
-  if (absl::IsUnavailable(status) && out == "-" && IsReaderGone()) return absl::OkStatus();
+  if (absl::IsUnavailable(status) && out == "-" && IsReaderGone()) {
+    return absl::OkStatus();
+  }
   return status;
 }
 
 // Fuses, and writes unless options or an unmet expectation say no.
 absl::Status Optimize(const Options& options, OptimizeResult& result,
                       std::optional<Failure>& failure) {
-  const proto::WriteOptions write{.force = options.force,
-                                  .copy_data_up_to = Find(kDataModes, options.data).copy_up_to,
-                                  .before_publish = nullptr};
-  ASSIGN_OR_RETURN(std::shared_ptr<proto::ModelFile> file, proto::ModelFile::Open(options.in));
-  if (!options.out.empty()) RETURN_IF_ERROR(proto::CheckTarget(*file, options.out, write));
+  const proto::WriteOptions write{
+      .force = options.force,
+      .copy_data_up_to = Find(kDataModes, options.data).copy_up_to,
+      .before_publish = nullptr};
+  ASSIGN_OR_RETURN(std::shared_ptr<proto::ModelFile> file,
+                   proto::ModelFile::Open(options.in));
+  if (!options.out.empty()) {
+    RETURN_IF_ERROR(proto::CheckTarget(*file, options.out, write));
+  }
   ASSIGN_OR_RETURN(LoadedModel loaded, Load(file));
   result.before = CountOps(*loaded.model);
   ASSIGN_OR_RETURN(result.report, Fuse(loaded));
@@ -209,18 +228,23 @@ RunFunction AddOptimize(CLI::App& app) {
   app.add_option("IN", options->in, "The model; '-' is standard input")
       ->required()
       ->option_text(" ");
-  app.add_option("OUT", options->out, "The fused model; '-' is standard output")->option_text(" ");
-  app.add_flag("--explain", options->explain, "Every site, with the reason where it stays");
-  app.add_flag("--dry-run", options->dry_run, "Do all but writing; OUT can be left out");
-  app.add_flag("--force", options->force, "Replace OUT if it exists (never the input)");
+  app.add_option("OUT", options->out, "The fused model; '-' is standard output")
+      ->option_text(" ");
+  app.add_flag("--explain", options->explain,
+               "Every site, with the reason where it stays");
+  app.add_flag("--dry-run", options->dry_run,
+               "Do all but writing; OUT can be left out");
+  app.add_flag("--force", options->force,
+               "Replace OUT if it exists (never the input)");
   app.add_option("--expect-fused", options->expect_fused,
                  "Write nothing and exit 1 unless N sites are fused")
       ->option_text("N");
   app.add_option("--target", options->target, Choices(kTargets))
       ->option_text("NAME")
       ->check(CLI::IsMember(Names(kTargets)));
-  app.add_option("--data", options->data,
-                 "External data, if OUT is in another folder:\n" + Choices(kDataModes))
+  app.add_option(
+         "--data", options->data,
+         "External data, if OUT is in another folder:\n" + Choices(kDataModes))
       ->option_text("MODE")
       ->check(CLI::IsMember(Names(kDataModes)));
   return [options](const Session& session) { return Run(*options, session); };

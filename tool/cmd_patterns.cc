@@ -40,8 +40,8 @@ std::string AsTable(size_t width) {
   Table table("<<<");
   table.AddRow({"spelling", "computes", "tag"});
   for (const VariantRow& row : passes::RmsNormVariants()) {
-    table.AddRow(
-        {fmt::format("{}.{}", row.rule, row.name), std::string(row.recipe), std::string(row.tag)});
+    table.AddRow({fmt::format("{}.{}", row.rule, row.name),
+                  std::string(row.recipe), std::string(row.tag)});
   }
   return table.Render(width);
 }
@@ -52,15 +52,18 @@ std::string AsText(size_t width) {
     if (!text.empty()) text += "\n";
     text += fmt::format("{}.{}\n", row.rule, row.name);
     text += Paragraph("  seen in: ", row.seen_in, width);
-    for (const std::string& line : Lines(row.text)) text += fmt::format("  {}\n", line);
+    for (const std::string& line : Lines(row.text))
+      text += fmt::format("  {}\n", line);
   }
   return text;
 }
 
 std::string AsMarkdown() {
-  std::string text = "| rule | spelling | computes | seen in |\n|---|---|---|---|\n";
+  std::string text =
+      "| rule | spelling | computes | seen in |\n|---|---|---|---|\n";
   for (const VariantRow& row : passes::RmsNormVariants()) {
-    text += fmt::format("| {} | {} | `{}` | {} |\n", row.rule, row.name, row.recipe, row.seen_in);
+    text += fmt::format("| {} | {} | `{}` | {} |\n", row.rule, row.name,
+                        row.recipe, row.seen_in);
   }
   return text;
 }
@@ -68,12 +71,13 @@ std::string AsMarkdown() {
 Json AsJson() {
   Json rows = Json::array();
   for (const VariantRow& row : passes::RmsNormVariants()) {
-    rows.push_back({{"rule", row.rule},
-                    {"name", row.name},
-                    {"tag", row.tag},
-                    {"recipe", row.recipe},
-                    {"seen_in", row.seen_in},
-                    {"text", fmt::format("{}", fmt::join(Lines(row.text), "\n"))}});
+    rows.push_back(
+        {{"rule", row.rule},
+         {"name", row.name},
+         {"tag", row.tag},
+         {"recipe", row.recipe},
+         {"seen_in", row.seen_in},
+         {"text", fmt::format("{}", fmt::join(Lines(row.text), "\n"))}});
   }
   return Json{{"patterns", std::move(rows)}};
 }
@@ -100,7 +104,8 @@ operand order, absent attributes and the form of constants need no rows.)";
 RunFunction AddPatterns(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.footer(kExamples);
-  auto* text = app.add_flag("--text", options->text, "With the ONNX text of each spelling")
+  auto* text = app.add_flag("--text", options->text,
+                            "With the ONNX text of each spelling")
                    ->option_text(" ");
   app.add_flag("--markdown", options->markdown, "As a table for a README")
       ->excludes(text)

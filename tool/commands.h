@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The commands: what each one is given, and what it answers. A command prints
-// nothing; cli.cc prints its Answer, as text or as JSON.
+// nothing; output.cc prints its Answer, as text or as JSON.
 //
 // Adding a command: cmd_<name>.cc with an Add function (options, help, and the
 // function to run), and a row of kCommands.
@@ -27,12 +27,17 @@ struct Failure {
   std::string hint;   // the way out, "" if there is none
 };
 
+// nlohmann's move does not throw, but clang-tidy cannot see that.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 struct Answer {
   ExitCode exit_code = ExitCode::kDone;
-  std::string text;                // for people
-  nlohmann::ordered_json json;     // for programs; cli.cc adds "schema" and "exit_code"
-  std::optional<Failure> failure;  // with kNo: which expectation was not met
-  bool stdout_is_taken = false;    // the model went there, so the text goes to stderr
+  std::string text;  // for people
+  // For programs; output.cc adds "schema" and "exit_code".
+  nlohmann::ordered_json json;
+  // With kNo: which expectation was not met.
+  std::optional<Failure> failure;
+  // By the model; the text goes to stderr.
+  bool stdout_is_taken = false;
 };
 
 struct Session {
@@ -55,9 +60,12 @@ RunFunction AddInspect(CLI::App& app);
 RunFunction AddPatterns(CLI::App& app);
 
 inline constexpr Command kCommands[] = {
-    {"optimize", "fuse each residual Add with the RMSNorm that reads it", AddOptimize},
-    {"inspect", "show what is in a model and what optimize would do", AddInspect},
-    {"patterns", "list the spellings of RMSNorm that are recognised", AddPatterns},
+    {"optimize", "fuse each residual Add with the RMSNorm that reads it",
+     AddOptimize},
+    {"inspect", "show what is in a model and what optimize would do",
+     AddInspect},
+    {"patterns", "list the spellings of RMSNorm that are recognised",
+     AddPatterns},
 };
 
 }  // namespace addnorm::tool

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the process answers to its caller, and the one place where an
-// absl::Status becomes such an answer. Not a place for messages: those are in
-// the Status.
+// absl::Status becomes such an answer. Messages are in the Status, not here.
 //
 //   return ToExitCode(status.code());
 #ifndef ADDNORM_TOOL_EXIT_CODE_H_

@@ -23,20 +23,25 @@ absl::StatusOr<LoadedModel> Load(std::shared_ptr<proto::ModelFile> file) {
     spdlog::warn("{}: {}", file->name(), warning);
   }
   spdlog::info("{}: {}, {}", file->name(), FormatBytes(file->size()),
-               Plural(static_cast<int64_t>(imported.model->AllGraphs().size()), "graph"));
+               Plural(static_cast<int64_t>(imported.model->AllGraphs().size()),
+                      "graph"));
   return LoadedModel{std::move(file), std::move(imported.model)};
 }
 
 absl::StatusOr<passes::FusionReport> Fuse(LoadedModel& loaded) {
   passes::PassContext context;
   context.infer_types = [&file = *loaded.file](ir::Model& model) {
-    spdlog::info("{}: a match needs types that the file does not state", file.name());
+    spdlog::info("{}: a match needs types that the file does not state",
+                 file.name());
     const absl::Status status = proto::InferTypes(file, model);
-    // What it did not find stays unknown; that is a reason in the report at most.
-    if (!status.ok()) spdlog::debug("{}: {}", file.name(), std::string(status.message()));
+    // What it did not find stays unknown: a reason in the report at most.
+    if (!status.ok()) {
+      spdlog::debug("{}: {}", file.name(), std::string(status.message()));
+    }
     return absl::OkStatus();
   };
-  const absl::Status status = passes::RunPasses(*loaded.model, {"fuse-add-rms-norm"}, context);
+  const absl::Status status =
+      passes::RunPasses(*loaded.model, {"fuse-add-rms-norm"}, context);
   if (!status.ok()) return proto::WithContext(status, loaded.file->name());
   return std::move(context.report);
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdio>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -40,7 +39,8 @@ Exit codes:
   130  interrupted
 )";
 
-constexpr std::string_view kListHint = "\nhint: 'onnx-addnorm -h' lists the commands";
+constexpr std::string_view kListHint =
+    "\nhint: 'onnx-addnorm -h' lists the commands";
 
 // Levenshtein's distance: how many letters to insert, drop or replace.
 size_t Distance(std::string_view a, std::string_view b) {
@@ -58,12 +58,19 @@ size_t Distance(std::string_view a, std::string_view b) {
 }
 
 // "; did you mean 'optimize'?", or nothing if no choice is near.
-std::string Suggestion(std::string_view given, const std::vector<std::string>& choices) {
-  const auto distance = [given](const std::string& choice) { return Distance(given, choice); };
-  const auto nearest = std::min_element(
-      choices.begin(), choices.end(),
-      [&](const std::string& a, const std::string& b) { return distance(a) < distance(b); });
-  if (nearest == choices.end() || distance(*nearest) > 1 + given.size() / 4) return "";
+std::string Suggestion(std::string_view given,
+                       const std::vector<std::string>& choices) {
+  const auto distance = [given](const std::string& choice) {
+    return Distance(given, choice);
+  };
+  const auto nearest =
+      std::min_element(choices.begin(), choices.end(),
+                       [&](const std::string& a, const std::string& b) {
+                         return distance(a) < distance(b);
+                       });
+  if (nearest == choices.end() || distance(*nearest) > 1 + given.size() / 4) {
+    return "";
+  }
   return fmt::format("; did you mean '{}'?", *nearest);
 }
 
@@ -76,7 +83,8 @@ std::vector<std::string> CommandNames() {
 std::vector<std::string> OptionNames(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_lnames())
+      names.push_back("--" + name);
   }
   return names;
 }
@@ -92,38 +100,47 @@ std::string Options(const CLI::App& app) {
 }
 
 std::string RootHelp(const CLI::App& root, HelpLength length) {
-  std::string text = fmt::format("{}\n\nUsage: {} COMMAND [OPTIONS] ...\n\nCommands:\n", kPurpose,
-                                 root.get_name());
+  std::string text =
+      fmt::format("{}\n\nUsage: {} COMMAND [OPTIONS] ...\n\nCommands:\n",
+                  kPurpose, root.get_name());
   for (const Command& command : kCommands) {
-    text += fmt::format("  {:<{}}{}\n", command.name, kColumn - 2, command.summary);
+    text +=
+        fmt::format("  {:<{}}{}\n", command.name, kColumn - 2, command.summary);
   }
   text += Options(root);
-  text += fmt::format("\n'{} COMMAND -h' shows the options of a command.\n", root.get_name());
+  text += fmt::format("\n'{} COMMAND -h' shows the options of a command.\n",
+                      root.get_name());
   if (length == HelpLength::kLong) text += kRootExamples;
   return text;
 }
 
 // "could not convert: …"; but "IN is required" stays.
 std::string Uncapitalized(std::string text) {
-  if (text.size() > 1 && std::islower(static_cast<unsigned char>(text[1])) != 0) {
-    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  if (text.size() > 1 &&
+      std::islower(static_cast<unsigned char>(text[1])) != 0) {
+    text[0] =
+        static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
   }
   return text;
 }
 
 absl::Status Usage(const CLI::App& app, std::string_view what) {
-  return absl::FailedPreconditionError(
-      fmt::format("{}\nhint: '{} -h' shows what can be given", what, app.get_name()));
+  return absl::FailedPreconditionError(fmt::format(
+      "{}\nhint: '{} -h' shows what can be given", what, app.get_name()));
 }
 
 }  // namespace
 
 ExitCode PrintHelp(const CLI::App& app, HelpLength length) {
   const CLI::Formatter formatter = MakeFormatter();
-  std::string text = fmt::format("{}: {}\n\n", app.get_name(), app.get_description());
-  text += formatter.make_usage(&app, app.get_name()) + formatter.make_positionals(&app);
+  std::string text =
+      fmt::format("{}: {}\n\n", app.get_name(), app.get_description());
+  text += formatter.make_usage(&app, app.get_name()) +
+          formatter.make_positionals(&app);
   text += Options(app);
-  if (length == HelpLength::kLong) text += fmt::format("\n{}\n", app.get_footer());
+  if (length == HelpLength::kLong) {
+    text += fmt::format("\n{}\n", app.get_footer());
+  }
   return WriteStdout(text);
 }
 
@@ -132,19 +149,21 @@ ExitCode PrintRootHelp(const CLI::App& root, HelpLength length) {
 }
 
 ExitCode PrintUsageToStderr(const CLI::App& root) {
-  fmt::print(stderr, "{}", RootHelp(root, HelpLength::kShort));
+  WriteStderr(RootHelp(root, HelpLength::kShort));
   return ExitCode::kUsage;
 }
 
 ExitCode PrintVersion() {
   return WriteStdout(fmt::format(
-      "onnx-addnorm {}\nonnx {}, protobuf {}, abseil {}; compiled by {}\n", ADDNORM_VERSION,
-      ADDNORM_ONNX_VERSION, ADDNORM_PROTOBUF_VERSION, ADDNORM_ABSL_VERSION, ADDNORM_COMPILER));
+      "onnx-addnorm {}\nonnx {}, protobuf {}, abseil {}; compiled by {}\n",
+      ADDNORM_VERSION, ADDNORM_ONNX_VERSION, ADDNORM_PROTOBUF_VERSION,
+      ADDNORM_ABSL_VERSION, ADDNORM_COMPILER));
 }
 
 absl::Status UsageError(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> extras = app.remaining();
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || extras.empty()) {
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr ||
+      extras.empty()) {
     return Usage(app, Uncapitalized(error.what()));
   }
   if (!extras.front().starts_with('-')) {
@@ -156,13 +175,14 @@ absl::Status UsageError(const CLI::App& app, const CLI::ParseError& error) {
 
 absl::Status UnknownCommand(std::string_view name) {
   const bool is_option = name.starts_with('-') && name.size() > 1;
-  return absl::FailedPreconditionError(fmt::format("unknown {} '{}'{}{}",
-                                                   is_option ? "option" : "command", name,
-                                                   Suggestion(name, CommandNames()), kListHint));
+  return absl::FailedPreconditionError(
+      fmt::format("unknown {} '{}'{}{}", is_option ? "option" : "command", name,
+                  Suggestion(name, CommandNames()), kListHint));
 }
 
 absl::Status MissingCommand() {
-  return absl::FailedPreconditionError(fmt::format("no command is given{}", kListHint));
+  return absl::FailedPreconditionError(
+      fmt::format("no command is given{}", kListHint));
 }
 
 }  // namespace addnorm::tool

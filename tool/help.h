@@ -3,7 +3,8 @@
 //
 // Help, version, and messages for wrong command lines.
 //
-//   UsageError(app, error);  // "unknown option '--dryrun'; did you mean '--dry-run'?"
+//   UsageError(app, error);
+//   // "unknown option '--dryrun'; did you mean '--dry-run'?"
 #ifndef ADDNORM_TOOL_HELP_H_
 #define ADDNORM_TOOL_HELP_H_
 

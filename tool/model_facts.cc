@@ -16,7 +16,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 bool IsMadeByPass(const ir::Graph& graph) {
-  return graph.function() != nullptr && graph.function()->source == ir::kNoSource;
+  return graph.function() != nullptr &&
+         graph.function()->source == ir::kNoSource;
 }
 
 std::string Qualified(const std::string& domain, const std::string& name) {
@@ -38,15 +39,18 @@ void AddWeights(const ir::Graph& graph, ModelFacts& facts) {
   for (const ir::Value* value : graph.values()) {
     const ir::Tensor* tensor = value->initializer();
     if (tensor == nullptr) continue;
-    const bool is_external = std::holds_alternative<ir::ExternalElements>(tensor->elements);
+    const bool is_external =
+        std::holds_alternative<ir::ExternalElements>(tensor->elements);
     WeightFacts& weights = is_external ? facts.external : facts.embedded;
     ++weights.count;
     weights.bytes += ByteSize(*tensor);
   }
 }
 
-std::vector<std::pair<std::string, std::string>> Signature(const std::vector<ir::Value*>& values) {
+std::vector<std::pair<std::string, std::string>> Signature(
+    const std::vector<ir::Value*>& values) {
   std::vector<std::pair<std::string, std::string>> signature;
+  signature.reserve(values.size());
   for (const ir::Value* value : values) {
     signature.emplace_back(value->name(), ir::ToString(value->type));
   }
@@ -56,19 +60,23 @@ std::vector<std::pair<std::string, std::string>> Signature(const std::vector<ir:
 std::string Opsets(const ModelFacts& facts) {
   std::string text;
   for (const auto& [domain, version] : facts.opsets) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ",
-                        domain.empty() ? "ai.onnx" : Printable(domain), version);
+    text +=
+        fmt::format("{}{} {}", text.empty() ? "" : ", ",
+                    domain.empty() ? "ai.onnx" : Printable(domain), version);
   }
   return text;
 }
 
 std::string Weights(const WeightFacts& weights) {
-  return fmt::format("{}, {}", Plural(weights.count, "tensor"), FormatBytes(weights.bytes));
+  return fmt::format("{}, {}", Plural(weights.count, "tensor"),
+                     FormatBytes(weights.bytes));
 }
 
-Json SignatureToJson(const std::vector<std::pair<std::string, std::string>>& signature) {
+Json SignatureToJson(
+    const std::vector<std::pair<std::string, std::string>>& signature) {
   Json rows = Json::array();
-  for (const auto& [name, type] : signature) rows.push_back({{"name", name}, {"type", type}});
+  for (const auto& [name, type] : signature)
+    rows.push_back({{"name", name}, {"type", type}});
   return rows;
 }
 
@@ -78,7 +86,9 @@ Json WeightsToJson(const WeightFacts& weights) {
 
 }  // namespace
 
-std::string OpName(const ir::Node& node) { return Qualified(node.domain(), node.op_type()); }
+std::string OpName(const ir::Node& node) {
+  return Qualified(node.domain(), node.op_type());
+}
 
 OpCounts CountOps(ir::Model& model) {
   OpCounts counts;
@@ -124,11 +134,14 @@ std::string ToText(const ModelFacts& facts, const Terminal& terminal) {
   for (const auto& [name, type] : facts.outputs) {
     table.AddRow({"output", Printable(fmt::format("{} {}", type, name))});
   }
-  for (const std::string& name : facts.functions) table.AddRow({"function", Printable(name)});
+  for (const std::string& name : facts.functions)
+    table.AddRow({"function", Printable(name)});
   table.AddRow({"weights", Weights(facts.embedded)});
-  if (facts.external.count > 0) table.AddRow({"external", Weights(facts.external)});
+  if (facts.external.count > 0)
+    table.AddRow({"external", Weights(facts.external)});
   Table ops("<>");
-  for (const auto& [op, count] : facts.ops) ops.AddRow({Printable(op), std::to_string(count)});
+  for (const auto& [op, count] : facts.ops)
+    ops.AddRow({Printable(op), std::to_string(count)});
   ops.AddRow({"nodes", std::to_string(Total(facts.ops))});
   return table.Render(terminal.width) + "\n" + ops.Render(terminal.width);
 }
@@ -136,16 +149,16 @@ std::string ToText(const ModelFacts& facts, const Terminal& terminal) {
 Json ToJson(const ModelFacts& facts) {
   Json opsets = Json::object();
   for (const auto& [domain, version] : facts.opsets) opsets[domain] = version;
-  return {
-      {"ir_version", facts.ir_version},
-      {"opsets", std::move(opsets)},
-      {"inputs", SignatureToJson(facts.inputs)},
-      {"outputs", SignatureToJson(facts.outputs)},
-      {"functions", facts.functions},
-      {"nodes", Total(facts.ops)},
-      {"ops", facts.ops},
-      {"initializers",
-       {{"embedded", WeightsToJson(facts.embedded)}, {"external", WeightsToJson(facts.external)}}}};
+  return {{"ir_version", facts.ir_version},
+          {"opsets", std::move(opsets)},
+          {"inputs", SignatureToJson(facts.inputs)},
+          {"outputs", SignatureToJson(facts.outputs)},
+          {"functions", facts.functions},
+          {"nodes", Total(facts.ops)},
+          {"ops", facts.ops},
+          {"initializers",
+           {{"embedded", WeightsToJson(facts.embedded)},
+            {"external", WeightsToJson(facts.external)}}}};
 }
 
 }  // namespace addnorm::tool

@@ -25,8 +25,8 @@ namespace addnorm::tool {
 // because everything printed is sorted.
 using OpCounts = std::map<std::string, int64_t>;
 
-// In the main graph, subgraphs and functions. Functions that a pass made are left
-// out: their bodies are the nodes that were fused, which run no more than before.
+// In the main graph, subgraphs and functions. Functions that a pass made are
+// left out: their bodies are the nodes that were fused, once for many sites.
 OpCounts CountOps(ir::Model& model);
 
 // "Add", "ai.addnorm.AddRmsNorm": an operator with its domain.
@@ -41,8 +41,10 @@ struct WeightFacts {
 
 struct ModelFacts {
   int64_t ir_version = 0;
-  std::vector<std::pair<std::string, int64_t>> opsets;      // by domain, "" for the default
-  std::vector<std::pair<std::string, std::string>> inputs;  // name and type
+  // Versions by domain, "" for the default one.
+  std::vector<std::pair<std::string, int64_t>> opsets;
+  // Names and types.
+  std::vector<std::pair<std::string, std::string>> inputs;
   std::vector<std::pair<std::string, std::string>> outputs;
   std::vector<std::string> functions;
   OpCounts ops;

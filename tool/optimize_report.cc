@@ -42,15 +42,16 @@ std::string ChangedOps(const OptimizeResult& result, size_t width) {
 }
 
 std::string Files(const OptimizeResult& result) {
-  const std::string input =
-      fmt::format("{} ({})", Printable(result.input), FormatBytes(result.input_bytes));
+  const std::string input = fmt::format("{} ({})", Printable(result.input),
+                                        FormatBytes(result.input_bytes));
   if (!result.is_written) {
-    return fmt::format("{}: nothing was written, the output would have {}\n", input,
-                       FormatBytes(result.output_bytes));
+    return fmt::format("{}: nothing was written, the output would have {}\n",
+                       input, FormatBytes(result.output_bytes));
   }
   const bool is_copy = result.report.Count(passes::Verdict::kFused) == 0;
   return fmt::format("{} -> {} ({}{})\n", input, Printable(result.output),
-                     FormatBytes(result.output_bytes), is_copy ? ", a copy byte for byte" : "");
+                     FormatBytes(result.output_bytes),
+                     is_copy ? ", a copy byte for byte" : "");
 }
 
 std::string DataFiles(const OptimizeResult& result) {
@@ -68,41 +69,48 @@ std::string DataFiles(const OptimizeResult& result) {
 Json DataFilesToJson(const std::vector<DataFileFacts>& files) {
   Json rows = Json::array();
   for (const DataFileFacts& file : files) {
-    rows.push_back(
-        {{"location", file.location}, {"bytes", file.bytes}, {"copied", file.is_copied}});
+    rows.push_back({{"location", file.location},
+                    {"bytes", file.bytes},
+                    {"copied", file.is_copied}});
   }
   return rows;
 }
 
 }  // namespace
 
-std::string ToText(const OptimizeResult& result, bool explain, const Terminal& terminal) {
+std::string ToText(const OptimizeResult& result, bool explain,
+                   const Terminal& terminal) {
   std::string text;
   if (explain) text += ExplainSites(result.report, terminal) + "\n";
   text += ChangedOps(result, terminal.width) + "\n";
   text +=
-      SummarizeSites(result.report, result.is_written ? "fused" : "would fuse", !explain, terminal);
+      SummarizeSites(result.report, result.is_written ? "fused" : "would fuse",
+                     !explain, terminal);
   for (const std::string& note : result.report.notes) {
     text += Paragraph("note: ", Printable(note), terminal.width);
   }
   text += Files(result) + DataFiles(result);
-  text += fmt::format("time: {} ({} of CPU)\n", FormatSeconds(result.wall_seconds),
-                      FormatSeconds(result.cpu_seconds));
+  text +=
+      fmt::format("time: {} ({} of CPU)\n", FormatSeconds(result.wall_seconds),
+                  FormatSeconds(result.cpu_seconds));
   return text;
 }
 
 Json ToJson(const OptimizeResult& result) {
-  Json json{{"input", {{"path", result.input}, {"bytes", result.input_bytes}}},
-            {"output", {{"path", result.output}, {"bytes", result.output_bytes}}},
-            {"written", result.is_written},
-            {"target", result.target}};
+  Json json{
+      {"input", {{"path", result.input}, {"bytes", result.input_bytes}}},
+      {"output", {{"path", result.output}, {"bytes", result.output_bytes}}},
+      {"written", result.is_written},
+      {"target", result.target}};
   if (result.output.empty()) json["output"].erase("path");
   json.update(SitesToJson(result.report));
   json["notes"] = result.report.notes;
-  json["nodes"] = {{"before", Total(result.before)}, {"after", Total(result.after)}};
+  json["nodes"] = {{"before", Total(result.before)},
+                   {"after", Total(result.after)}};
   json["ops"] = {{"before", result.before}, {"after", result.after}};
   json["external_data"] = DataFilesToJson(result.data_files);
-  json["seconds"] = {{"wall", result.wall_seconds}, {"cpu", result.cpu_seconds}};
+  json["seconds"] = {{"wall", result.wall_seconds},
+                     {"cpu", result.cpu_seconds}};
   return json;
 }
 

@@ -41,7 +41,8 @@ struct OptimizeResult {
   double cpu_seconds = 0;
 };
 
-std::string ToText(const OptimizeResult& result, bool explain, const Terminal& terminal);
+std::string ToText(const OptimizeResult& result, bool explain,
+                   const Terminal& terminal);
 nlohmann::ordered_json ToJson(const OptimizeResult& result);
 
 }  // namespace addnorm::tool

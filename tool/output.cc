@@ -19,16 +19,20 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 void PrintFailure(const Failure& failure, const Terminal& terminal) {
-  fmt::print(stderr, "{} {}\n", terminal.PaintError(Style::kBad, "error:"), failure.error);
+  WriteStderr(fmt::format("{} {}\n", terminal.PaintError(Style::kBad, "error:"),
+                          failure.error));
   if (failure.hint.empty()) return;
-  fmt::print(stderr, "{} {}\n", terminal.PaintError(Style::kNote, "hint:"), failure.hint);
+  WriteStderr(fmt::format("{} {}\n", terminal.PaintError(Style::kNote, "hint:"),
+                          failure.hint));
 }
 
 Json ToJson(const std::string& command, const Answer& answer) {
   Json object{{"schema", fmt::format("onnx-addnorm/{}/1", command)},
               {"exit_code", static_cast<int>(answer.exit_code)}};
   if (answer.failure) object["error"] = answer.failure->error;
-  if (answer.failure && !answer.failure->hint.empty()) object["hint"] = answer.failure->hint;
+  if (answer.failure && !answer.failure->hint.empty()) {
+    object["hint"] = answer.failure->hint;
+  }
   if (!answer.json.is_null()) object.update(answer.json);
   return object;
 }
@@ -39,8 +43,8 @@ Answer FromStatus(const absl::Status& status) {
   answer.failure = ToFailure(status);
   if (answer.exit_code == ExitCode::kBug && answer.failure->hint.empty()) {
     answer.failure->hint =
-        "this is a bug in onnx-addnorm; please report it with this message and, if you can, the "
-        "model";
+        "this is a bug in onnx-addnorm; please report it with this message "
+        "and, if you can, the model";
   }
   return answer;
 }
@@ -48,24 +52,34 @@ Answer FromStatus(const absl::Status& status) {
 }  // namespace
 
 ExitCode WriteStdout(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
+      std::fflush(stdout) == 0) {
     return ExitCode::kDone;
   }
   if (errno == EPIPE) return ExitCode::kDone;
-  fmt::print(stderr, "error: standard output: {}\n", proto::ErrnoText(errno));
+  WriteStderr(
+      fmt::format("error: standard output: {}\n", proto::ErrnoText(errno)));
   return ExitCode::kSystem;
+}
+
+void WriteStderr(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 bool IsReaderGone() {
   pollfd descriptor{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
-  return poll(&descriptor, 1, 0) == 1 && (descriptor.revents & (POLLERR | POLLHUP)) != 0;
+  return poll(&descriptor, 1, 0) == 1 &&
+         (descriptor.revents & (POLLERR | POLLHUP)) != 0;
 }
 
 Failure ToFailure(const absl::Status& status) {
   constexpr std::string_view kHint = "\nhint: ";
-  const std::string_view message(status.message().data(), status.message().size());
+  const std::string_view message(status.message().data(),
+                                 status.message().size());
   const size_t end = message.find(kHint);
-  if (end == std::string_view::npos) return {.error = Printable(message), .hint = ""};
+  if (end == std::string_view::npos) {
+    return {.error = Printable(message), .hint = ""};
+  }
   return {.error = Printable(message.substr(0, end)),
           .hint = Printable(message.substr(end + kHint.size()))};
 }
@@ -74,13 +88,15 @@ std::string Dump(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
-ExitCode Output::Print(absl::StatusOr<Answer> result, const Terminal& terminal) const {
-  const Answer answer = result.ok() ? *std::move(result) : FromStatus(result.status());
+ExitCode Output::Print(absl::StatusOr<Answer> result,
+                       const Terminal& terminal) const {
+  const Answer answer =
+      result.ok() ? *std::move(result) : FromStatus(result.status());
   ExitCode written = ExitCode::kDone;
   if (json) {
     written = WriteStdout(Dump(ToJson(command, answer)) + "\n");
   } else if (answer.stdout_is_taken) {
-    if (!quiet) fmt::print(stderr, "{}", answer.text);
+    if (!quiet) WriteStderr(answer.text);
   } else if (!answer.text.empty()) {
     written = WriteStdout(answer.text);
   }

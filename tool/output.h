@@ -31,10 +31,13 @@ struct Output {
 // (kSystem, with a message on stderr).
 ExitCode WriteStdout(std::string_view text);
 
+// Says what it can: nowhere is left to report that stderr cannot be written.
+void WriteStderr(std::string_view text);
+
 // Standard output is a pipe that nobody reads any more.
 bool IsReaderGone();
 
-// "m.onnx: is empty\nhint: download it again" as its two parts, both safe to print.
+// "m.onnx: is empty\nhint: download it again" as two parts, safe to print.
 Failure ToFailure(const absl::Status& status);
 
 // Two-space indentation; bytes that are no UTF-8 become U+FFFD.

@@ -19,7 +19,9 @@ struct Decoded {
 };
 
 Decoded Decode(std::string_view text) {
-  const auto byte = [text](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const auto byte = [text](size_t i) {
+    return static_cast<unsigned char>(text[i]);
+  };
   if (byte(0) < 0x80) return {byte(0), 1};
   const size_t length = byte(0) >= 0xF0 ? 4 : byte(0) >= 0xE0 ? 3 : 2;
   if (byte(0) < 0xC2 || byte(0) > 0xF4 || text.size() < length) return {};
@@ -37,8 +39,9 @@ Decoded Decode(std::string_view text) {
 // Line and paragraph separators, and marks that change the direction of text,
 // would let a name rearrange the line around it.
 bool IsUnsafe(uint32_t code) {
-  return code < 0x20 || (code >= 0x7F && code <= 0x9F) || code == 0x61C || code == 0x200B ||
-         code == 0x200E || code == 0x200F || (code >= 0x2028 && code <= 0x202E) ||
+  return code < 0x20 || (code >= 0x7F && code <= 0x9F) || code == 0x61C ||
+         code == 0x200B || code == 0x200E || code == 0x200F ||
+         (code >= 0x2028 && code <= 0x202E) ||
          (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
 }
 
@@ -46,7 +49,8 @@ std::string Escaped(uint32_t code) {
   if (code == '\n') return "\\n";
   if (code == '\t') return "\\t";
   if (code == '\r') return "\\r";
-  return code < 0x80 ? fmt::format("\\x{:02x}", code) : fmt::format("\\u{{{:x}}}", code);
+  return code < 0x80 ? fmt::format("\\x{:02x}", code)
+                     : fmt::format("\\u{{{:x}}}", code);
 }
 
 }  // namespace

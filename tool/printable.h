@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Names in a model can be any bytes; this makes them safe to show. It is not a
-// quoting that can be undone: a backslash stays as it is. JSON needs none of it.
+// quoting that can be undone: a backslash stays as it is. JSON needs no such
+// thing.
 //
 //   Printable("l.0\x1b[31m/Add");  // "l.0\\x1b[31m/Add"
 #ifndef ADDNORM_TOOL_PRINTABLE_H_

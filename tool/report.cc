@@ -15,11 +15,14 @@ namespace {
 constexpr size_t kGap = 2;
 constexpr size_t kSmallestColumn = 12;
 
-bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+bool IsContinuation(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+}
 
 std::string Aligned(std::string_view cell, char alignment, size_t width) {
   const std::string padding(width - std::min(width, Columns(cell)), ' ');
-  return alignment == '>' ? padding + std::string(cell) : std::string(cell) + padding;
+  return alignment == '>' ? padding + std::string(cell)
+                          : std::string(cell) + padding;
 }
 
 }  // namespace
@@ -32,9 +35,11 @@ void Table::AddRow(std::vector<std::string> cells) {
 std::vector<size_t> Table::ColumnWidths(size_t width) const {
   std::vector<size_t> widths(alignment_.size(), 0);
   for (const auto& row : rows_) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Columns(row[i]));
+    for (size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], Columns(row[i]));
   }
-  const size_t total = std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
+  const size_t total =
+      std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
   const size_t excess = total - std::min(total, width);
   const size_t cut = widths[0] - std::min(widths[0], excess);
   widths[0] = std::min(widths[0], std::max(cut, kSmallestColumn));
@@ -45,9 +50,11 @@ std::string Table::Render(size_t width) const {
   const std::vector<size_t> widths = ColumnWidths(width);
   std::string out;
   for (const auto& row : rows_) {
-    std::string line = Aligned(Shorten(row[0], widths[0]), alignment_[0], widths[0]);
+    std::string line =
+        Aligned(Shorten(row[0], widths[0]), alignment_[0], widths[0]);
     for (size_t i = 1; i < row.size(); ++i) {
-      line += std::string(kGap, ' ') + Aligned(row[i], alignment_[i], widths[i]);
+      line +=
+          std::string(kGap, ' ') + Aligned(row[i], alignment_[i], widths[i]);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";
@@ -56,8 +63,8 @@ std::string Table::Render(size_t width) const {
 }
 
 size_t Columns(std::string_view text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return !IsContinuation(c); }));
+  return static_cast<size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return !IsContinuation(c); }));
 }
 
 std::string Shorten(std::string_view text, size_t columns) {
@@ -70,7 +77,8 @@ std::string Shorten(std::string_view text, size_t columns) {
   return std::string(text.substr(0, end)) + "…";
 }
 
-std::string Paragraph(std::string_view first, std::string_view text, size_t width) {
+std::string Paragraph(std::string_view first, std::string_view text,
+                      size_t width) {
   const size_t indent = Columns(first);
   std::string out(first);
   size_t used = indent;
@@ -92,7 +100,8 @@ std::string Paragraph(std::string_view first, std::string_view text, size_t widt
 }
 
 std::string FormatBytes(uint64_t bytes) {
-  if (bytes < 1000) return fmt::format("{} byte{}", bytes, bytes == 1 ? "" : "s");
+  if (bytes < 1000)
+    return fmt::format("{} byte{}", bytes, bytes == 1 ? "" : "s");
   constexpr std::string_view kUnits[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
   double value = static_cast<double>(bytes) / 1000;
   size_t unit = 0;
@@ -105,7 +114,8 @@ std::string FormatBytes(uint64_t bytes) {
 }
 
 std::string FormatSeconds(double seconds) {
-  return seconds < 1 ? fmt::format("{:.1f} ms", seconds * 1000) : fmt::format("{:.2f} s", seconds);
+  return seconds < 1 ? fmt::format("{:.1f} ms", seconds * 1000)
+                     : fmt::format("{:.2f} s", seconds);
 }
 
 std::string Plural(int64_t count, std::string_view noun) {

@@ -44,7 +44,8 @@ std::string Shorten(std::string_view text, size_t columns);
 
 // One paragraph: lines broken at spaces where they fit; words are never broken.
 // The first line starts with `first`, the others with as many spaces.
-std::string Paragraph(std::string_view first, std::string_view text, size_t width);
+std::string Paragraph(std::string_view first, std::string_view text,
+                      size_t width);
 
 // "640 bytes", "208.9 kB", "4.1 GB".
 std::string FormatBytes(uint64_t bytes);

@@ -34,18 +34,21 @@ std::map<std::string, int> CountBy(const FusionReport& report, Verdict verdict,
 // " (reciprocal 20, one_div_sqrt 4)": the most frequent first.
 std::string Breakdown(const std::map<std::string, int>& counts) {
   std::vector<std::pair<std::string, int>> rows(counts.begin(), counts.end());
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+    return a.second > b.second;
+  });
   std::string text;
   for (const auto& [name, count] : rows) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", Printable(name), count);
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", Printable(name),
+                        count);
   }
   return text.empty() ? "" : fmt::format(" ({})", text);
 }
 
 std::string Place(const Candidate& candidate) {
   if (candidate.graph.empty()) return Printable(candidate.node);
-  return fmt::format("{} in {}", Printable(candidate.node), Printable(candidate.graph));
+  return fmt::format("{} in {}", Printable(candidate.node),
+                     Printable(candidate.graph));
 }
 
 std::string FirstReasons(const FusionReport& report, size_t width) {
@@ -54,11 +57,14 @@ std::string FirstReasons(const FusionReport& report, size_t width) {
   for (const Candidate& candidate : report.candidates) {
     if (candidate.verdict != Verdict::kNotFused) continue;
     if (++shown > kReasonsInSummary) continue;
-    text += Paragraph("  ", fmt::format("{}: {}", Place(candidate), Printable(candidate.reason)),
-                      width);
+    text += Paragraph(
+        "  ",
+        fmt::format("{}: {}", Place(candidate), Printable(candidate.reason)),
+        width);
   }
   if (shown > kReasonsInSummary) {
-    text += fmt::format("  … and {} more (--explain)\n", shown - kReasonsInSummary);
+    text +=
+        fmt::format("  … and {} more (--explain)\n", shown - kReasonsInSummary);
   }
   return text;
 }
@@ -76,15 +82,17 @@ Style StyleOf(Verdict verdict) {
 
 std::string Explanation(const Candidate& candidate) {
   if (!candidate.reason.empty()) return Printable(candidate.reason);
-  return candidate.op.empty() ? "" : fmt::format("as {}", Printable(candidate.op));
+  return candidate.op.empty() ? ""
+                              : fmt::format("as {}", Printable(candidate.op));
 }
 
 Json ToJson(const Candidate& candidate) {
   Json row{{"verdict", VerdictName(candidate.verdict)}};
   const std::pair<const char*, const std::string&> fields[] = {
-      {"graph", candidate.graph},   {"node", candidate.node},       {"sum", candidate.sum},
-      {"y", candidate.y},           {"variant", candidate.variant}, {"op", candidate.op},
-      {"reason", candidate.reason}, {"hint", candidate.hint}};
+      {"graph", candidate.graph},     {"node", candidate.node},
+      {"sum", candidate.sum},         {"y", candidate.y},
+      {"variant", candidate.variant}, {"op", candidate.op},
+      {"reason", candidate.reason},   {"hint", candidate.hint}};
   for (const auto& [key, value] : fields) {
     if (!value.empty()) row[key] = value;
   }
@@ -99,25 +107,27 @@ std::string LayerNorms(const FusionReport& report) {
 
 }  // namespace
 
-std::string SummarizeSites(const FusionReport& report, std::string_view verb, bool with_reasons,
-                           const Terminal& terminal) {
+std::string SummarizeSites(const FusionReport& report, std::string_view verb,
+                           bool with_reasons, const Terminal& terminal) {
   const int fused = report.Count(Verdict::kFused);
   const int not_fused = report.Count(Verdict::kNotFused);
   std::string text;
   if (fused + not_fused == 0) {
     text = "no sites: no residual Add feeds an RMSNorm\n";
   } else {
-    const std::string count =
-        fmt::format("{} {} of {}", verb, fused, Plural(fused + not_fused, "site"));
+    const std::string count = fmt::format("{} {} of {}", verb, fused,
+                                          Plural(fused + not_fused, "site"));
     text = terminal.Paint(fused > 0 ? Style::kGood : Style::kStrong, count) +
-           Breakdown(CountBy(report, Verdict::kFused, &Candidate::variant)) + "\n";
+           Breakdown(CountBy(report, Verdict::kFused, &Candidate::variant)) +
+           "\n";
   }
   if (with_reasons && not_fused > 0) {
     text += "not fused:\n" + FirstReasons(report, terminal.width);
   }
   if (const int already = report.Count(Verdict::kAlreadyFused); already > 0) {
-    text += fmt::format("already fused: {}{}\n", already,
-                        Breakdown(CountBy(report, Verdict::kAlreadyFused, &Candidate::op)));
+    text += fmt::format(
+        "already fused: {}{}\n", already,
+        Breakdown(CountBy(report, Verdict::kAlreadyFused, &Candidate::op)));
   }
   if (const int alone = report.Count(Verdict::kNoAdd); alone > 0) {
     text += fmt::format("without a residual Add: {}\n", Plural(alone, "norm"));
@@ -131,13 +141,15 @@ std::string ExplainSites(const FusionReport& report, const Terminal& terminal) {
   for (const Candidate& candidate : report.candidates) {
     const std::string_view verdict = VerdictName(candidate.verdict);
     text += terminal.Paint(StyleOf(candidate.verdict), verdict) +
-            std::string(kVerdictColumns - verdict.size(), ' ') + Place(candidate) + "\n";
+            std::string(kVerdictColumns - verdict.size(), ' ') +
+            Place(candidate) + "\n";
     const std::string indent(kVerdictColumns, ' ');
     if (const std::string why = Explanation(candidate); !why.empty()) {
       text += Paragraph(indent, why, terminal.width);
     }
     if (!candidate.hint.empty()) {
-      text += Paragraph(indent, "hint: " + Printable(candidate.hint), terminal.width);
+      text += Paragraph(indent, "hint: " + Printable(candidate.hint),
+                        terminal.width);
     }
   }
   return text;
@@ -145,14 +157,16 @@ std::string ExplainSites(const FusionReport& report, const Terminal& terminal) {
 
 Json SitesToJson(const FusionReport& report) {
   Json sites = Json::array();
-  for (const Candidate& candidate : report.candidates) sites.push_back(ToJson(candidate));
-  return Json{{"fused", report.Count(Verdict::kFused)},
-              {"not_fused", report.Count(Verdict::kNotFused)},
-              {"no_add", report.Count(Verdict::kNoAdd)},
-              {"already_fused", report.Count(Verdict::kAlreadyFused)},
-              {"layer_norms", report.layer_norms},
-              {"variants", CountBy(report, Verdict::kFused, &Candidate::variant)},
-              {"sites", std::move(sites)}};
+  for (const Candidate& candidate : report.candidates)
+    sites.push_back(ToJson(candidate));
+  return Json{
+      {"fused", report.Count(Verdict::kFused)},
+      {"not_fused", report.Count(Verdict::kNotFused)},
+      {"no_add", report.Count(Verdict::kNoAdd)},
+      {"already_fused", report.Count(Verdict::kAlreadyFused)},
+      {"layer_norms", report.layer_norms},
+      {"variants", CountBy(report, Verdict::kFused, &Candidate::variant)},
+      {"sites", std::move(sites)}};
 }
 
 }  // namespace addnorm::tool

@@ -17,14 +17,17 @@
 
 namespace addnorm::tool {
 
-// "fused 24 of 25 sites (reciprocal 20, one_div_sqrt 4)", the first few that were
-// not fused with their reasons (unless ExplainSites gives all of them anyway), and
-// how many others there are. `verb` is "fused", "would fuse" or "can fuse".
-std::string SummarizeSites(const passes::FusionReport& report, std::string_view verb,
-                           bool with_reasons, const Terminal& terminal);
+// "fused 24 of 25 sites (reciprocal 20, one_div_sqrt 4)", the first few that
+// were not fused with their reasons (unless ExplainSites gives all of them
+// anyway), and how many others there are. `verb` is "fused", "would fuse" or
+// "can fuse".
+std::string SummarizeSites(const passes::FusionReport& report,
+                           std::string_view verb, bool with_reasons,
+                           const Terminal& terminal);
 
 // Every candidate: verdict, node, where, what it became or why not.
-std::string ExplainSites(const passes::FusionReport& report, const Terminal& terminal);
+std::string ExplainSites(const passes::FusionReport& report,
+                         const Terminal& terminal);
 
 // Counts by verdict, sites fused by variant, and the list of sites.
 nlohmann::ordered_json SitesToJson(const passes::FusionReport& report);

@@ -36,7 +36,8 @@ bool WantsColor(ColorMode mode, int descriptor) {
 
 size_t Width(int descriptor) {
   winsize size{};
-  if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kMaxWidth;
+  if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+    return kMaxWidth;
   return std::clamp<size_t>(size.ws_col, 40, kMaxWidth);
 }
 
@@ -46,7 +47,8 @@ std::string Colored(bool color, Style style, std::string_view text) {
     case Style::kGood:
       return fmt::format(fmt::fg(fmt::terminal_color::green), "{}", text);
     case Style::kBad:
-      return fmt::format(fmt::fg(fmt::terminal_color::red) | fmt::emphasis::bold, "{}", text);
+      return fmt::format(
+          fmt::fg(fmt::terminal_color::red) | fmt::emphasis::bold, "{}", text);
     case Style::kNote:
       return fmt::format(fmt::fg(fmt::terminal_color::cyan), "{}", text);
     case Style::kStrong:
@@ -55,13 +57,13 @@ std::string Colored(bool color, Style style, std::string_view text) {
   return std::string(text);
 }
 
-// The message of a log line, for "%*" in a pattern: libraries log names as they are.
+// A log line's message, "%*" in a pattern: libraries log names as they are.
 class PrintableMessage : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm& /*time*/,
               spdlog::memory_buf_t& out) override {
-    const std::string text =
-        Printable(std::string_view(message.payload.data(), message.payload.size()));
+    const std::string text = Printable(
+        std::string_view(message.payload.data(), message.payload.size()));
     out.append(text.data(), text.data() + text.size());
   }
   std::unique_ptr<custom_flag_formatter> clone() const override {
@@ -86,10 +88,12 @@ std::string Terminal::PaintError(Style style, std::string_view text) const {
 }
 
 void SetUpLogging(const Terminal& terminal, int verbosity) {
-  constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::err, spdlog::level::warn,
-                                                   spdlog::level::info, spdlog::level::debug};
+  constexpr spdlog::level::level_enum kLevels[] = {
+      spdlog::level::err, spdlog::level::warn, spdlog::level::info,
+      spdlog::level::debug};
   auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_st>(
-      terminal.color_errors ? spdlog::color_mode::always : spdlog::color_mode::never);
+      terminal.color_errors ? spdlog::color_mode::always
+                            : spdlog::color_mode::never);
   auto logger = std::make_shared<spdlog::logger>("", std::move(sink));
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   formatter->add_flag<PrintableMessage>('*').set_pattern("%^%l%$: %*");

@@ -13,7 +13,8 @@
 
 namespace addnorm::ir {
 
-// Ends as exit code 70 (tool/main.cc), after the output's temporary file is gone.
+// Ends as exit code 70 (tool/main.cc), after the output's temporary file is
+// gone.
 class InternalError : public std::logic_error {
  public:
   using std::logic_error::logic_error;
@@ -21,11 +22,12 @@ class InternalError : public std::logic_error {
 
 }  // namespace addnorm::ir
 
-#define ADDNORM_CHECK(condition, what)                                                     \
-  do {                                                                                     \
-    if (!(condition)) {                                                                    \
-      throw addnorm::ir::InternalError(std::string(__FILE__) + ": " + (what) + ": " #condition); \
-    }                                                                                      \
+#define ADDNORM_CHECK(condition, what)                                         \
+  do {                                                                         \
+    if (!(condition)) {                                                        \
+      throw addnorm::ir::InternalError(std::string(__FILE__) + ": " + (what) + \
+                                       ": " #condition);                       \
+    }                                                                          \
   } while (false)
 
 #endif  // ADDNORM_PASSES_IR_CHECK_H_

@@ -16,7 +16,8 @@ std::optional<int64_t> Tensor::element_count() const {
   int64_t count = 1;
   for (int64_t dim : dims) {
     if (dim < 0) return std::nullopt;
-    if (dim != 0 && count > std::numeric_limits<int64_t>::max() / dim) return std::nullopt;
+    if (dim != 0 && count > std::numeric_limits<int64_t>::max() / dim)
+      return std::nullopt;
     count *= dim;
   }
   return count;
@@ -37,7 +38,8 @@ const Attribute* Node::attribute(std::string_view attribute_name) const {
 std::vector<Graph*> Node::subgraphs() const {
   std::vector<Graph*> graphs;
   for (const Attribute& a : attributes) {
-    if (const auto* one = a.get<std::unique_ptr<Graph>>()) graphs.push_back(one->get());
+    if (const auto* one = a.get<std::unique_ptr<Graph>>())
+      graphs.push_back(one->get());
     if (const auto* many = a.get<std::vector<std::unique_ptr<Graph>>>()) {
       for (const auto& graph : *many) graphs.push_back(graph.get());
     }
@@ -47,8 +49,9 @@ std::vector<Graph*> Node::subgraphs() const {
 
 std::string Node::Describe() const {
   if (!name.empty()) return fmt::format("{} '{}'", op_type_, name);
-  const auto made = std::find_if(outputs_.begin(), outputs_.end(),
-                                 [](const Value* value) { return value != nullptr; });
+  const auto made =
+      std::find_if(outputs_.begin(), outputs_.end(),
+                   [](const Value* value) { return value != nullptr; });
   if (made == outputs_.end()) return op_type_;
   return fmt::format("{} making '{}'", op_type_, (*made)->name());
 }
@@ -85,7 +88,8 @@ void Graph::AddOutput(Value* value) {
   outputs_.push_back(value);
 }
 
-void Graph::SetInitializer(Value* value, std::unique_ptr<Tensor> tensor, Source message) {
+void Graph::SetInitializer(Value* value, std::unique_ptr<Tensor> tensor,
+                           Source message) {
   value->initializer_ = std::move(tensor);
   value->initializer_source_ = message;
 }
@@ -97,14 +101,16 @@ void Graph::MarkSparseInitializer(Value* value, Source message) {
 
 Node* Graph::AddNode(std::string domain, std::string op_type, Node* before) {
   const auto place = before == nullptr ? nodes_.end() : before->self_;
-  const auto made = nodes_.emplace(place, this, std::move(domain), std::move(op_type));
+  const auto made =
+      nodes_.emplace(place, this, std::move(domain), std::move(op_type));
   made->self_ = made;
   SetOrderBetweenNeighbours(&*made);
   return &*made;
 }
 
 void Graph::AddNodeInput(Node* node, Value* value) {
-  if (value != nullptr) value->uses_.push_back({node, static_cast<int>(node->inputs_.size())});
+  if (value != nullptr)
+    value->uses_.push_back({node, static_cast<int>(node->inputs_.size())});
   node->inputs_.push_back(value);
 }
 
@@ -119,7 +125,8 @@ void Graph::AddNodeOutput(Node* node, Value* value) {
 
 void Graph::Detach(Value* value) {
   if (value->producer_ == nullptr) return;
-  value->producer_->outputs_[static_cast<size_t>(value->producer_index_)] = nullptr;
+  value->producer_->outputs_[static_cast<size_t>(value->producer_index_)] =
+      nullptr;
   value->producer_ = nullptr;
   value->producer_index_ = -1;
 }
@@ -129,7 +136,8 @@ void Graph::EraseNode(Node* node) {
   for (size_t i = 0; i < node->inputs_.size(); ++i) {
     if (node->inputs_[i] == nullptr) continue;
     auto& uses = node->inputs_[i]->uses_;
-    const auto use = std::find(uses.begin(), uses.end(), Use{node, static_cast<int>(i)});
+    const auto use =
+        std::find(uses.begin(), uses.end(), Use{node, static_cast<int>(i)});
     *use = uses.back();
     uses.pop_back();
   }
@@ -141,13 +149,15 @@ void Graph::EraseNode(Node* node) {
 }
 
 void Graph::EraseValue(Value* value) {
-  ADDNORM_CHECK(value->uses_.empty() && value->output_count_ == 0 && value->producer_ == nullptr,
+  ADDNORM_CHECK(value->uses_.empty() && value->output_count_ == 0 &&
+                    value->producer_ == nullptr,
                 "an erased value is still in use");
   edited_ = true;
   if (value->initializer_source_ != kNoSource) {
     erased_sources_.push_back(value->initializer_source_);
   }
-  erased_sources_.insert(erased_sources_.end(), value->value_info_sources_.begin(),
+  erased_sources_.insert(erased_sources_.end(),
+                         value->value_info_sources_.begin(),
                          value->value_info_sources_.end());
   by_name_.erase(value->name_);
   value->graph_ = nullptr;
@@ -161,7 +171,8 @@ void Graph::NumberNodes() {
 
 void Graph::MoveNode(Node* node, Node* before) {
   edited_ = true;
-  nodes_.splice(before == nullptr ? nodes_.end() : before->self_, nodes_, node->self_);
+  nodes_.splice(before == nullptr ? nodes_.end() : before->self_, nodes_,
+                node->self_);
   SetOrderBetweenNeighbours(node);
 }
 
@@ -193,27 +204,41 @@ std::string Join(const std::vector<T>& items) {
 }
 
 std::string ToString(const Tensor& tensor) {
-  return fmt::format("{}[{}]", DataTypeName(tensor.type), fmt::join(tensor.dims, ","));
+  return fmt::format("{}[{}]", DataTypeName(tensor.type),
+                     fmt::join(tensor.dims, ","));
 }
 
 struct AttributePrinter {
   std::string operator()(const OpaqueAttribute&) const { return "..."; }
-  std::string operator()(int64_t value) const { return fmt::format("{}", value); }
-  std::string operator()(float value) const { return fmt::format("{}", value); }
-  std::string operator()(const std::string& value) const { return fmt::format("\"{}\"", value); }
-  std::string operator()(const std::vector<int64_t>& values) const { return Join(values); }
-  std::string operator()(const std::vector<float>& values) const { return Join(values); }
-  std::string operator()(const std::vector<std::string>& values) const {
-    return values.empty() ? "[]" : fmt::format("[\"{}\"]", fmt::join(values, "\", \""));
+  std::string operator()(int64_t value) const {
+    return fmt::format("{}", value);
   }
-  std::string operator()(const Tensor& tensor) const { return ToString(tensor); }
+  std::string operator()(float value) const { return fmt::format("{}", value); }
+  std::string operator()(const std::string& value) const {
+    return fmt::format("\"{}\"", value);
+  }
+  std::string operator()(const std::vector<int64_t>& values) const {
+    return Join(values);
+  }
+  std::string operator()(const std::vector<float>& values) const {
+    return Join(values);
+  }
+  std::string operator()(const std::vector<std::string>& values) const {
+    return values.empty()
+               ? "[]"
+               : fmt::format("[\"{}\"]", fmt::join(values, "\", \""));
+  }
+  std::string operator()(const Tensor& tensor) const {
+    return ToString(tensor);
+  }
   std::string operator()(const std::vector<Tensor>& tensors) const {
     return fmt::format("[{} tensors]", tensors.size());
   }
   std::string operator()(const std::unique_ptr<Graph>& graph) const {
     return fmt::format("graph({} nodes)", graph->nodes().size());
   }
-  std::string operator()(const std::vector<std::unique_ptr<Graph>>& graphs) const {
+  std::string operator()(
+      const std::vector<std::unique_ptr<Graph>>& graphs) const {
     return fmt::format("[{} graphs]", graphs.size());
   }
 };

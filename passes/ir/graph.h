@@ -6,10 +6,10 @@
 // A Graph owns its values and nodes; pointers to them stay valid until they are
 // erased. A value knows its producer and every use, uses in subgraphs included
 // (a captured value is used by the inner node, whose graph() tells where). The
-// structure is changed by Rewriter (passes/rewriter.h) and built by the importer
-// (proto/import.h); everything else only reads it. It is not a ModelProto:
-// `source` numbers tie nodes and values to their messages in the file, so that
-// the exporter can leave every byte alone that no pass touched.
+// structure is changed by Rewriter (passes/rewriter.h) and built by the
+// importer (proto/import.h); everything else only reads it. It is not a
+// ModelProto: `source` numbers tie nodes and values to their messages in the
+// file, so that the exporter can leave every byte alone that no pass touched.
 //
 //   for (const ir::Node& node : graph.nodes()) {
 //     if (node.Is("", "Add")) Visit(*node.inputs()[0]);
@@ -40,16 +40,19 @@ class Model;
 class Node;
 class Value;
 
-// The number of a message in the file (proto/wire.h); kNoSource for what a pass made.
+// The number of a message in the file (proto/wire.h); kNoSource for what a pass
+// made.
 using Source = int32_t;
 inline constexpr Source kNoSource = -1;
 
-// An attribute value that passes never look into (type protos, sparse tensors, …).
+// An attribute value that passes never look into (type protos, sparse tensors,
+// …).
 struct OpaqueAttribute {};
 
 using AttributeValue =
-    std::variant<OpaqueAttribute, int64_t, float, std::string, std::vector<int64_t>,
-                 std::vector<float>, std::vector<std::string>, Tensor, std::vector<Tensor>,
+    std::variant<OpaqueAttribute, int64_t, float, std::string,
+                 std::vector<int64_t>, std::vector<float>,
+                 std::vector<std::string>, Tensor, std::vector<Tensor>,
                  std::unique_ptr<Graph>, std::vector<std::unique_ptr<Graph>>>;
 
 // AttributeProto.AttributeType by number; needed where value is a reference.
@@ -57,7 +60,8 @@ struct Attribute {
   std::string name;
   int32_t type = 0;
   AttributeValue value;
-  std::string ref_attr_name;  // inside functions: the caller's attribute of this name
+  std::string
+      ref_attr_name;  // inside functions: the caller's attribute of this name
   Source source = kNoSource;
 
   template <typename T>
@@ -75,7 +79,8 @@ struct Use {
 
 class Value {
  public:
-  Value(Graph* graph, std::string name) : graph_(graph), name_(std::move(name)) {}
+  Value(Graph* graph, std::string name)
+      : graph_(graph), name_(std::move(name)) {}
 
   const std::string& name() const { return name_; }
   Graph* graph() const { return graph_; }
@@ -87,12 +92,14 @@ class Value {
   // Every node input that reads it, in subgraphs too; order of no meaning.
   const std::vector<Use>& uses() const { return uses_; }
 
-  // How often output lists name it: its own graph's, or an inner one's (such files exist).
+  // How often output lists name it: its own graph's, or an inner one's (such
+  // files exist).
   int output_count() const { return output_count_; }
   bool is_graph_output() const { return output_count_ > 0; }
   // An input of its graph or function.
   bool is_input() const { return is_input_; }
-  // Its initializer, also where it is an input too (then a caller may override it).
+  // Its initializer, also where it is an input too (then a caller may override
+  // it).
   const Tensor* initializer() const { return initializer_.get(); }
   bool is_sparse_initializer() const { return is_sparse_initializer_; }
   // Named in a quantization annotation.
@@ -119,7 +126,9 @@ class Value {
 class Node {
  public:
   Node(Graph* graph, std::string domain, std::string op_type)
-      : graph_(graph), domain_(std::move(domain)), op_type_(std::move(op_type)) {}
+      : graph_(graph),
+        domain_(std::move(domain)),
+        op_type_(std::move(op_type)) {}
 
   // The default domain is the empty string here, however the file spells it.
   const std::string& domain() const { return domain_; }
@@ -133,8 +142,12 @@ class Node {
   const std::vector<Value*>& inputs() const { return inputs_; }
   const std::vector<Value*>& outputs() const { return outputs_; }
   // nullptr where absent, so that trailing operands need no size check.
-  Value* input(size_t i) const { return i < inputs_.size() ? inputs_[i] : nullptr; }
-  Value* output(size_t i) const { return i < outputs_.size() ? outputs_[i] : nullptr; }
+  Value* input(size_t i) const {
+    return i < inputs_.size() ? inputs_[i] : nullptr;
+  }
+  Value* output(size_t i) const {
+    return i < outputs_.size() ? outputs_[i] : nullptr;
+  }
 
   const Attribute* attribute(std::string_view name) const;
 
@@ -150,9 +163,11 @@ class Node {
   // Grows along the graph's node list; see Graph::NumberNodes.
   double order = 0;
   Source source = kNoSource;
-  // For a node that a pass made: the message whose doc string and metadata it takes over.
+  // For a node that a pass made: the message whose doc string and metadata it
+  // takes over.
   Source inherits_from = kNoSource;
-  // The file ties device configurations to it; a rewrite would have to carry them.
+  // The file ties device configurations to it; a rewrite would have to carry
+  // them.
   bool has_device_configurations = false;
 
  private:
@@ -176,20 +191,24 @@ class Graph {
   std::list<Node>& nodes() { return nodes_; }
   const std::vector<Value*>& inputs() const { return inputs_; }
   const std::vector<Value*>& outputs() const { return outputs_; }
-  // The value of that name made in this graph (not in an outer one); nullptr if none.
+  // The value of that name made in this graph (not in an outer one); nullptr if
+  // none.
   Value* FindValue(std::string_view name) const;
   // Its values in the order in which they were added; erased ones are left out.
   std::vector<Value*> values() const;
 
   Graph* outer() const { return owner_ == nullptr ? nullptr : owner_->graph(); }
-  Node* owner() const { return owner_; }          // the node whose attribute it is
-  Function* function() const { return function_; }  // the function whose body it is in
+  Node* owner() const { return owner_; }  // the node whose attribute it is
+  Function* function() const {
+    return function_;
+  }  // the function whose body it is in
   Model* model() const { return model_; }
 
   std::string name;
   Source source = kNoSource;
 
-  // ---- building and editing (the importer and Rewriter; see rewriter.h for passes)
+  // ---- building and editing (the importer and Rewriter; see rewriter.h for
+  // passes)
   void SetPlace(Model* model, Function* function, Node* owner) {
     model_ = model;
     function_ = function;
@@ -198,7 +217,8 @@ class Graph {
   Value* AddValue(std::string name);
   Value* AddInput(std::string name);
   void AddOutput(Value* value);
-  void SetInitializer(Value* value, std::unique_ptr<Tensor> tensor, Source message);
+  void SetInitializer(Value* value, std::unique_ptr<Tensor> tensor,
+                      Source message);
   void MarkSparseInitializer(Value* value, Source message);
   void MarkAnnotated(Value* value) { value->is_annotated_ = true; }
   void AddValueInfo(Value* value, Source message) {
@@ -206,24 +226,29 @@ class Graph {
   }
 
   // Appends a node, or inserts it before another one, with an order in between.
-  Node* AddNode(std::string domain, std::string op_type, Node* before = nullptr);
+  Node* AddNode(std::string domain, std::string op_type,
+                Node* before = nullptr);
   void AddNodeInput(Node* node, Value* value);  // nullptr: absent
-  // Makes `value` an output of `node`; it must have no producer. nullptr: absent.
+  // Makes `value` an output of `node`; it must have no producer. nullptr:
+  // absent.
   void AddNodeOutput(Node* node, Value* value);
   // Takes a value away from its producer (which keeps an absent output there).
   void Detach(Value* value);
-  // Removes a node, its uses and its hold on its outputs; sources are remembered.
+  // Removes a node, its uses and its hold on its outputs; sources are
+  // remembered.
   void EraseNode(Node* node);
   // Removes a value that nothing makes, reads or returns.
   void EraseValue(Value* value);
   // Sets each node's order to its place in the list: 0, 1, 2, …
   void NumberNodes();
-  // Moves a node before another one (to the end for nullptr); orders keep growing.
+  // Moves a node before another one (to the end for nullptr); orders keep
+  // growing.
   void MoveNode(Node* node, Node* before);
   // The node after it, nullptr at the end.
   Node* Next(const Node* node) const;
 
-  // Messages of erased nodes, initializers and value_info entries of this graph.
+  // Messages of erased nodes, initializers and value_info entries of this
+  // graph.
   const std::vector<Source>& erased_sources() const { return erased_sources_; }
   bool edited() const { return edited_; }
 

@@ -11,10 +11,12 @@ std::optional<int64_t> Model::OpsetVersion(std::string_view domain) const {
   return std::nullopt;
 }
 
-const Function* Model::FindFunction(std::string_view domain, std::string_view name,
+const Function* Model::FindFunction(std::string_view domain,
+                                    std::string_view name,
                                     std::string_view overload) const {
   for (const Function& function : functions) {
-    if (function.name == name && function.domain == domain && function.overload == overload) {
+    if (function.name == name && function.domain == domain &&
+        function.overload == overload) {
       return &function;
     }
   }

@@ -38,8 +38,9 @@ class Function {
   // Names only: an attribute without default that each call must give.
   std::vector<std::string> attributes;
   std::vector<OpsetImport> opset_imports;
-  Source source = kNoSource;  // kNoSource: a pass made it, the exporter writes it
-  Graph body;                 // its inputs and outputs are the function's
+  Source source =
+      kNoSource;  // kNoSource: a pass made it, the exporter writes it
+  Graph body;     // its inputs and outputs are the function's
 };
 
 // Fetches elements of tensors that are not inline. Implemented in proto/.
@@ -68,7 +69,8 @@ class Model {
   const Function* FindFunction(std::string_view domain, std::string_view name,
                                std::string_view overload = "") const;
 
-  // Every graph: the main one, function bodies, and all subgraphs, outer before inner.
+  // Every graph: the main one, function bodies, and all subgraphs, outer before
+  // inner.
   std::vector<Graph*> AllGraphs();
 };
 

@@ -10,13 +10,16 @@
 namespace addnorm::ir {
 namespace {
 
-std::string Indent(int depth) { return std::string(static_cast<size_t>(depth) * 2, ' '); }
+std::string Indent(int depth) {
+  return std::string(static_cast<size_t>(depth) * 2, ' ');
+}
 
 // An absent value leaves its place between the commas empty.
 std::string Names(const std::vector<Value*>& values, bool with_types) {
   std::vector<std::string> names;
   for (const Value* value : values) {
-    const bool with_type = with_types && value != nullptr && value->type.known();
+    const bool with_type =
+        with_types && value != nullptr && value->type.known();
     names.push_back((with_type ? ToString(value->type) + " " : "") +
                     (value == nullptr ? "" : value->name()));
   }
@@ -27,8 +30,8 @@ void PrintGraph(const Graph& graph, int depth, std::string& out);
 
 void PrintNode(const Node& node, int depth, std::string& out) {
   const std::string dot = node.domain().empty() ? "" : node.domain() + ".";
-  out += fmt::format("{}{} = {}{}", Indent(depth), Names(node.outputs(), false), dot,
-                     node.op_type());
+  out += fmt::format("{}{} = {}{}", Indent(depth), Names(node.outputs(), false),
+                     dot, node.op_type());
   std::string attributes;
   for (const Attribute& attribute : node.attributes) {
     if (!attributes.empty()) attributes += ", ";
@@ -52,16 +55,16 @@ void PrintBody(const Graph& graph, int depth, std::string& out) {
 }
 
 void PrintGraph(const Graph& graph, int depth, std::string& out) {
-  out += fmt::format("{} ({}) => ({}) ", graph.name, Names(graph.inputs(), true),
-                     Names(graph.outputs(), true));
+  out += fmt::format("{} ({}) => ({}) ", graph.name,
+                     Names(graph.inputs(), true), Names(graph.outputs(), true));
   PrintBody(graph, depth, out);
 }
 
 std::string Imports(const std::vector<OpsetImport>& imports) {
   std::string text;
   for (const OpsetImport& import : imports) {
-    fmt::format_to(std::back_inserter(text), "{}\"{}\" : {}", text.empty() ? "" : ", ",
-                   import.domain, import.version);
+    fmt::format_to(std::back_inserter(text), "{}\"{}\" : {}",
+                   text.empty() ? "" : ", ", import.domain, import.version);
   }
   return text;
 }
@@ -81,8 +84,9 @@ std::string ToText(const Graph& graph) {
 }
 
 std::string ToText(const Function& function) {
-  std::string out = fmt::format("<domain: \"{}\", opset_import: [{}]>\n{}", function.domain,
-                                Imports(function.opset_imports), function.name);
+  std::string out =
+      fmt::format("<domain: \"{}\", opset_import: [{}]>\n{}", function.domain,
+                  Imports(function.opset_imports), function.name);
   if (!function.attributes.empty()) {
     out += fmt::format(" <{}>", fmt::join(function.attributes, ", "));
   }
@@ -93,8 +97,8 @@ std::string ToText(const Function& function) {
 }
 
 std::string ToText(const Model& model) {
-  std::string out = fmt::format("<ir_version: {}, opset_import: [{}]>\n", model.ir_version,
-                                Imports(model.opset_imports));
+  std::string out = fmt::format("<ir_version: {}, opset_import: [{}]>\n",
+                                model.ir_version, Imports(model.opset_imports));
   out += ToText(model.graph);
   for (const Function& function : model.functions) out += ToText(function);
   return out;

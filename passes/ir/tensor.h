@@ -54,13 +54,16 @@ struct Tensor {
   std::string name;
   DataType type = DataType::kUndefined;
   std::vector<int64_t> dims;
-  std::variant<InlineElements, FileElements, ExternalElements, OpaqueElements> elements;
+  std::variant<InlineElements, FileElements, ExternalElements, OpaqueElements>
+      elements;
 
   // Product of dims; nullopt if a dim is negative or the product overflows.
   std::optional<int64_t> element_count() const;
   // nullptr if the elements are not inline.
   const std::string* inline_bytes() const;
-  bool is_external() const { return std::holds_alternative<ExternalElements>(elements); }
+  bool is_external() const {
+    return std::holds_alternative<ExternalElements>(elements);
+  }
 };
 
 }  // namespace addnorm::ir

@@ -49,8 +49,9 @@ constexpr TypeInfo kTypes[] = {
 };
 
 const TypeInfo* Find(DataType type) {
-  const auto* found = std::find_if(std::begin(kTypes), std::end(kTypes),
-                                   [type](const TypeInfo& t) { return t.type == type; });
+  const auto* found =
+      std::find_if(std::begin(kTypes), std::end(kTypes),
+                   [type](const TypeInfo& t) { return t.type == type; });
   return found == std::end(kTypes) ? nullptr : found;
 }
 
@@ -63,7 +64,8 @@ std::string ToString(const Dimension& dimension) {
 
 std::string DataTypeName(DataType type) {
   const TypeInfo* info = Find(type);
-  return info == nullptr ? fmt::format("type {}", static_cast<int>(type)) : std::string(info->name);
+  return info == nullptr ? fmt::format("type {}", static_cast<int>(type))
+                         : std::string(info->name);
 }
 
 std::optional<int> BitWidth(DataType type) {
@@ -73,8 +75,8 @@ std::optional<int> BitWidth(DataType type) {
 }
 
 bool IsFloat(DataType type) {
-  return type == DataType::kFloat || type == DataType::kFloat16 || type == DataType::kBFloat16 ||
-         type == DataType::kDouble;
+  return type == DataType::kFloat || type == DataType::kFloat16 ||
+         type == DataType::kBFloat16 || type == DataType::kDouble;
 }
 
 bool ProvablyDiffer(const Shape& a, const Shape& b) {

@@ -68,15 +68,16 @@ struct Dimension {
   std::string symbol;
 
   Dimension() = default;
-  Dimension(int64_t v) : value(v) {}                      // NOLINT: reads as a literal
-  Dimension(std::string s) : symbol(std::move(s)) {}      // NOLINT
-  Dimension(const char* s) : symbol(s) {}                 // NOLINT
+  Dimension(int64_t v) : value(v) {}  // NOLINT: reads as a literal
+  Dimension(std::string s) : symbol(std::move(s)) {}  // NOLINT
+  Dimension(const char* s) : symbol(s) {}             // NOLINT
   friend bool operator==(const Dimension&, const Dimension&) = default;
 };
 
 using Shape = std::vector<Dimension>;
 
-// What is known of a value. An absent shape means that even the rank is unknown.
+// What is known of a value. An absent shape means that even the rank is
+// unknown.
 struct TensorType {
   DataType element = DataType::kUndefined;
   std::optional<Shape> shape;
@@ -86,12 +87,13 @@ struct TensorType {
 };
 
 // True if no run can give both shapes the same dimensions: the ranks differ, or
-// two known numbers in one place do. Symbols are not equal until proven, and not
-// different either.
+// two known numbers in one place do. Symbols are not equal until proven, and
+// not different either.
 bool ProvablyDiffer(const Shape& a, const Shape& b);
 
-std::string ToString(const Shape& shape);      // "[2,seq,?]"
-std::string ToString(const TensorType& type);  // "float[2,seq,?]", "float[...]", "?"
+std::string ToString(const Shape& shape);  // "[2,seq,?]"
+std::string ToString(
+    const TensorType& type);  // "float[2,seq,?]", "float[...]", "?"
 
 }  // namespace addnorm::ir
 

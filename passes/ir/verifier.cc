@@ -26,10 +26,12 @@ absl::Status VerifyInputs(const Node& node) {
     if (value == nullptr) continue;
     const Use use{const_cast<Node*>(&node), static_cast<int>(i)};
     if (std::count(value->uses().begin(), value->uses().end(), use) != 1) {
-      return Broken(node, fmt::format("use {} of '{}' is not registered once", i, value->name()));
+      return Broken(node, fmt::format("use {} of '{}' is not registered once",
+                                      i, value->name()));
     }
     if (!IsVisible(*node.graph(), value->graph())) {
-      return Broken(node, fmt::format("'{}' is not visible here", value->name()));
+      return Broken(node,
+                    fmt::format("'{}' is not visible here", value->name()));
     }
   }
   return absl::OkStatus();
@@ -39,22 +41,28 @@ absl::Status VerifyOutputs(const Node& node) {
   for (size_t i = 0; i < node.outputs().size(); ++i) {
     const Value* value = node.outputs()[i];
     if (value == nullptr) continue;
-    if (value->producer() != &node || value->producer_index() != static_cast<int>(i)) {
-      return Broken(node, fmt::format("'{}' has another producer", value->name()));
+    if (value->producer() != &node ||
+        value->producer_index() != static_cast<int>(i)) {
+      return Broken(node,
+                    fmt::format("'{}' has another producer", value->name()));
     }
     if (value->graph() != node.graph()) {
-      return Broken(node, fmt::format("'{}' belongs to another graph", value->name()));
+      return Broken(
+          node, fmt::format("'{}' belongs to another graph", value->name()));
     }
   }
   return absl::OkStatus();
 }
 
 absl::Status VerifyCall(const Model& model, const Node& node) {
-  const Function* function = model.FindFunction(node.domain(), node.op_type(), node.overload);
-  if (function == nullptr || function->source != kNoSource) return absl::OkStatus();
+  const Function* function =
+      model.FindFunction(node.domain(), node.op_type(), node.overload);
+  if (function == nullptr || function->source != kNoSource)
+    return absl::OkStatus();
   if (function->body.inputs().size() != node.inputs().size() ||
       function->body.outputs().size() != node.outputs().size()) {
-    return Broken(node, "call and function disagree in number of inputs or outputs");
+    return Broken(node,
+                  "call and function disagree in number of inputs or outputs");
   }
   return absl::OkStatus();
 }
@@ -70,7 +78,8 @@ absl::Status VerifyGraph(const Model& model, const Graph& graph) {
   for (const Value* value : graph.values()) {
     for (const Use& use : value->uses()) {
       if (use.node->input(static_cast<size_t>(use.index)) != value) {
-        return Broken(*use.node, fmt::format("does not read '{}'", value->name()));
+        return Broken(*use.node,
+                      fmt::format("does not read '{}'", value->name()));
       }
     }
   }
@@ -81,7 +90,8 @@ absl::Status VerifyGraph(const Model& model, const Graph& graph) {
 
 absl::Status Verify(Model& model) {
   for (const Graph* graph : model.AllGraphs()) {
-    if (absl::Status status = VerifyGraph(model, *graph); !status.ok()) return status;
+    if (absl::Status status = VerifyGraph(model, *graph); !status.ok())
+      return status;
   }
   return absl::OkStatus();
 }

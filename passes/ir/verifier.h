@@ -1,7 +1,8 @@
 // Copyright the onnx-addnorm authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks the IR's own invariants; run after every pass in dev builds and by tests.
+// Checks the IR's own invariants; run after every pass in dev builds and by
+// tests.
 //
 // It is not a check of the file (proto/import.h does that) and not ONNX's
 // checker: a failure is a bug of ours.

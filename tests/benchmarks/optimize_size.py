@@ -3,7 +3,8 @@
 """What `optimize` costs on big models: CPU time, memory, and wall time against `cp`.
 
 A benchmark, not a test: it prints and judges nothing. It makes the models with
-../shared/tools/big_model.py (about 2 GB of disk, 13 GB of sparse file).
+../shared/tools/big_model.py (3 GB of disk, a sparse file of 13 GB). The page
+cache is warm for both; `optimize` synchronises its output, `cp` does not.
 
     build/venv/bin/python tests/benchmarks/optimize_size.py [--bin BINARY] [--runs 3] [MODEL...]
 """

@@ -80,9 +80,11 @@ class Printer:
         return self.prints.get(name, name)
 
     def attributes(self, node):
-        return sorted((a.name, self.attribute(a)) for a in node.attribute
-                      if (a.name, helper.get_attribute_value(a) if a.type == a.FLOAT or a.type == a.INT
-                          else None) not in DEFAULTS)
+        def is_default(a):
+            is_number = a.type in (a.FLOAT, a.INT) and not a.ref_attr_name
+            return is_number and (a.name, helper.get_attribute_value(a)) in DEFAULTS
+
+        return sorted((a.name, self.attribute(a)) for a in node.attribute if not is_default(a))
 
     def attribute(self, attribute):
         if attribute.ref_attr_name:

@@ -3,7 +3,8 @@
 //
 // An IR from ONNX text, for tests of what works on it.
 //
-//   const auto model = tests::ImportText("<ir_version: 8, …> g (float[2] a) => …");
+//   const auto model = tests::ImportText("<ir_version: 8, …> g (float[2] a) =>
+//   …");
 #ifndef ADDNORM_TESTS_SUPPORT_IMPORTED_H_
 #define ADDNORM_TESTS_SUPPORT_IMPORTED_H_
 
