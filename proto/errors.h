@@ -36,10 +36,6 @@ absl::Status ErrnoError(int error, std::string_view subject);
 // The same status with "context: " before its message; an OK status stays OK.
 absl::Status WithContext(const absl::Status& status, std::string_view context);
 
-// A name from a model for people: control bytes and bytes that are no UTF-8 as
-// \xNN.
-std::string Printable(std::string_view name);
-
 template <typename... Args>
 absl::Status InvalidModel(fmt::format_string<Args...> format, Args&&... args) {
   return absl::InvalidArgumentError(

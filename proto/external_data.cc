@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "passes/ir/printable.h"
 #include "proto/beneath.h"
 #include "proto/errors.h"
 #include "proto/status_macros.h"
@@ -32,7 +33,7 @@ absl::StatusOr<uint64_t> ParseNumber(std::string_view key,
   if (error != std::errc() || end != text.data() + text.size()) {
     return InvalidModel(
         "external data {} '{}': expected a decimal number of 64 bits", key,
-        Printable(text));
+        ir::Printable(text));
   }
   return number;
 }
@@ -64,7 +65,7 @@ absl::Status CheckLocation(std::string_view location) {
     return InvalidModel(
         "external data location '{}' {}\n"
         "hint: data files must be named relative to the model's directory",
-        Printable(location), why);
+        ir::Printable(location), why);
   };
   if (location.empty()) return refuse("is empty");
   if (location.find('\0') != location.npos)
@@ -162,13 +163,13 @@ absl::StatusOr<FileDescriptor> ExternalData::Open(const std::string& location,
     }
     return InvalidModel(
         "external data location '{}' leads outside the model's directory",
-        Printable(location));
+        ir::Printable(location));
   }
   std::string places = fmt::format("'{}'", roots_.front().path);
   if (roots_.size() > 1) places += fmt::format(" and '{}'", roots_.back().path);
   return ErrnoError(first_error,
                     fmt::format("external data file '{}' (looked for in {})",
-                                Printable(location), places));
+                                ir::Printable(location), places));
 }
 
 absl::StatusOr<const DataFile*> ExternalData::Find(std::string_view location) {
@@ -181,7 +182,7 @@ absl::StatusOr<const DataFile*> ExternalData::Find(std::string_view location) {
   if (::fstat(fd.get(), &file.info) != 0) return ErrnoError(errno, file.path);
   if (!S_ISREG(file.info.st_mode)) {
     return InvalidModel(
-        "external data location '{}' is {}", Printable(location),
+        "external data location '{}' is {}", ir::Printable(location),
         S_ISDIR(file.info.st_mode) ? "a directory" : "not a regular file");
   }
   return &files_.emplace(file.location, file).first->second;
@@ -206,7 +207,7 @@ absl::StatusOr<DataRegion> ExternalData::Resolve(
                         offset > UINT64_MAX - length
                             ? "beyond 2^64"
                             : fmt::format("{}", offset + length),
-                        Printable(file->location), have);
+                        ir::Printable(file->location), have);
   }
   return DataRegion{.file = file, .offset = offset, .length = length};
 }

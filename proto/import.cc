@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "google/protobuf/arena.h"
+#include "passes/ir/printable.h"
 #include "proto/errors.h"
 #include "proto/import_checks.h"
 #include "proto/import_graph.h"
@@ -34,7 +35,7 @@ void ImportOpsets(const onnx::ModelProto& proto, Imported& imported) {
       imported.warnings.push_back(
           fmt::format("opset_import lists domain '{}' as version {} and as {}; "
                       "the last counts",
-                      Printable(domain), known->version, import.version()));
+                      ir::Printable(domain), known->version, import.version()));
     }
     known->version = import.version();
   }
@@ -62,7 +63,7 @@ absl::Status ImportModel(const ModelFile& file, const onnx::ModelProto& proto,
         proto.functions(i), functions[static_cast<size_t>(i)], function);
     if (!status.ok()) {
       return WithContext(
-          status, fmt::format("function '{}'", Printable(function.name)));
+          status, fmt::format("function '{}'", ir::Printable(function.name)));
     }
   }
   RETURN_IF_ERROR(CheckFunctions(model));

@@ -4,6 +4,7 @@
 // The part of GraphImporter that reads attributes and the graphs in them.
 #include <utility>
 
+#include "passes/ir/printable.h"
 #include "proto/errors.h"
 #include "proto/import_graph.h"
 #include "proto/status_macros.h"
@@ -50,14 +51,14 @@ absl::Status GraphImporter::ReadAttributes(const onnx::NodeProto& proto,
   for (int i = 0; i < proto.attribute_size(); ++i) {
     const std::string& name = proto.attribute(i).name();
     if (node.attribute(name) != nullptr) {
-      return InvalidModel("attribute '{}' is given twice", Printable(name));
+      return InvalidModel("attribute '{}' is given twice", ir::Printable(name));
     }
     ir::Attribute attribute;
     const absl::Status status = ReadAttribute(
         proto.attribute(i), records[static_cast<size_t>(i)], node, attribute);
     if (!status.ok())
       return WithContext(status,
-                         fmt::format("attribute '{}'", Printable(name)));
+                         fmt::format("attribute '{}'", ir::Printable(name)));
     node.attributes.push_back(std::move(attribute));
   }
   return absl::OkStatus();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "passes/ir/printable.h"
 #include "proto/errors.h"
 #include "proto/status_macros.h"
 
@@ -20,7 +21,7 @@ constexpr size_t kMaxNamed = 6;  // of a cycle's members, in a message
 std::string Chain(const std::vector<std::string>& names) {
   std::string text;
   for (size_t i = 0; i < names.size() && i < kMaxNamed; ++i) {
-    text += (i == 0 ? "" : " -> ") + Printable(names[i]);
+    text += (i == 0 ? "" : " -> ") + ir::Printable(names[i]);
   }
   return text + (names.size() > kMaxNamed ? " -> …" : "");
 }
@@ -59,7 +60,7 @@ class NodeOrder {
                                     [](size_t n) { return n > 0; });
     if (stuck == missing.end()) return absl::OkStatus();
     return InvalidModel(
-        "graph '{}': nodes form a cycle: {}", Printable(graph_.name),
+        "graph '{}': nodes form a cycle: {}", ir::Printable(graph_.name),
         Chain(Cycle(missing, static_cast<size_t>(stuck - missing.begin()))));
   }
 
@@ -156,7 +157,7 @@ absl::Status Recursion(const std::vector<Call>& stack,
   }
   names.push_back(Name(*callee));
   return InvalidModel("function '{}' calls itself: {}",
-                      Printable(Name(*callee)), Chain(names));
+                      ir::Printable(Name(*callee)), Chain(names));
 }
 
 }  // namespace
@@ -189,7 +190,8 @@ absl::Status CheckFunctions(ir::Model& model) {
   for (const ir::Function& f : model.functions) {
     if (!functions.emplace(FunctionKey(f.domain, f.name, f.overload), &f)
              .second) {
-      return InvalidModel("function '{}' is defined twice", Printable(Name(f)));
+      return InvalidModel("function '{}' is defined twice",
+                          ir::Printable(Name(f)));
     }
   }
   absl::flat_hash_map<const ir::Function*, bool>

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "passes/ir/printable.h"
 #include "proto/errors.h"
 #include "proto/import_type.h"
 #include "proto/status_macros.h"
@@ -28,8 +29,8 @@ std::string MakerOf(const ir::Value& value) {
 
 absl::Status MadeTwice(const ir::Value& value, std::string_view again) {
   return InvalidModel("value '{}' is made twice, by {} and by {}",
-                      Printable(value.name()), Printable(MakerOf(value)),
-                      Printable(again));
+                      ir::Printable(value.name()),
+                      ir::Printable(MakerOf(value)), ir::Printable(again));
 }
 
 // The ancestor (or itself) of the node that is directly in the graph.
@@ -110,7 +111,7 @@ absl::Status GraphImporter::AddInput(const std::string& name,
                                      ir::Graph& graph) {
   if (name.empty())
     return InvalidModel("graph '{}': an input has no name",
-                        Printable(graph.name));
+                        ir::Printable(graph.name));
   if (const ir::Value* value = graph.FindValue(name))
     return MadeTwice(*value, "an input");
   graph.AddInput(name);
@@ -186,7 +187,8 @@ absl::Status GraphImporter::AddNodes(const Nodes& nodes,
   for (int i = 0; i < nodes.size(); ++i) {
     const onnx::NodeProto& proto = nodes[i];
     if (proto.op_type().empty()) {
-      return InvalidModel("node '{}': has no op_type", Printable(proto.name()));
+      return InvalidModel("node '{}': has no op_type",
+                          ir::Printable(proto.name()));
     }
     ir::Node* node =
         graph.AddNode(CanonicalDomain(proto.domain()), proto.op_type());
@@ -236,8 +238,8 @@ absl::Status GraphImporter::ReadOperands(const Nodes& nodes, ir::Graph& graph) {
   for (const onnx::NodeProto& proto : nodes) {
     const absl::Status status = ReadNode(proto, graph, *node);
     if (!status.ok()) {
-      return WithContext(status,
-                         fmt::format("node {}", Printable(node->Describe())));
+      return WithContext(
+          status, fmt::format("node {}", ir::Printable(node->Describe())));
     }
     ++node;
   }
@@ -250,7 +252,7 @@ absl::Status GraphImporter::ReadNode(const onnx::NodeProto& proto,
     ir::Value* value = name.empty() ? nullptr : Lookup(name, graph);
     if (value == nullptr && !name.empty()) {
       return InvalidModel("input '{}' is made by no node, input or initializer",
-                          Printable(name));
+                          ir::Printable(name));
     }
     if (value != nullptr) RETURN_IF_ERROR(CheckNotAmbiguous(*value, node));
     graph.AddNodeInput(&node, value);
@@ -267,7 +269,7 @@ absl::Status GraphImporter::CheckNotAmbiguous(const ir::Value& value,
       "input '{}' is read before its graph makes it, and an outer graph makes "
       "it too\n"
       "hint: rename one of the two values",
-      Printable(value.name()));
+      ir::Printable(value.name()));
 }
 
 absl::Status GraphImporter::AddOutput(const std::string& name,
@@ -279,10 +281,10 @@ absl::Status GraphImporter::AddOutput(const std::string& name,
     if (!is_main || name.empty()) {
       return InvalidModel(
           "output '{}' of graph '{}' is made by no node, input or initializer",
-          Printable(name), Printable(graph.name));
+          ir::Printable(name), ir::Printable(graph.name));
     }
-    warnings_.push_back(
-        fmt::format("graph output '{}' is made by nothing", Printable(name)));
+    warnings_.push_back(fmt::format("graph output '{}' is made by nothing",
+                                    ir::Printable(name)));
     value = graph.AddValue(name);
   }
   graph.AddOutput(value);

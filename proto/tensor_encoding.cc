@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "fmt/ranges.h"
+#include "passes/ir/printable.h"
 #include "proto/errors.h"
 
 namespace addnorm::proto {
@@ -114,9 +115,9 @@ std::optional<std::string> DecodeTyped(DataType type,
 
 absl::Status WithTensorName(const absl::Status& status,
                             const std::string& name) {
-  return WithContext(status, name.empty()
-                                 ? "a tensor without name"
-                                 : fmt::format("tensor '{}'", Printable(name)));
+  return WithContext(
+      status, name.empty() ? "a tensor without name"
+                           : fmt::format("tensor '{}'", ir::Printable(name)));
 }
 
 }  // namespace addnorm::proto

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What commands print, made from data instead of models.
+#include "passes/ir/printable.h"
 #include "tool/report.h"
 
 #include <cstdint>
@@ -16,7 +17,6 @@
 #include "tool/exit_code.h"
 #include "tool/optimize_report.h"
 #include "tool/output.h"
-#include "tool/printable.h"
 #include "tool/site_report.h"
 #include "tool/term.h"
 
@@ -138,8 +138,8 @@ TEST_CASE("names are printed without what a terminal would obey", "[tool]") {
       {"\xed\xa0\x80", "\\xed\\xa0\\x80"},  // a surrogate
       {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},
   };
-  for (const Row& row : rows) CHECK(Printable(row.name) == row.printed);
-  CHECK(Printable("a\nb", /*keep_lines=*/true) == "a\nb");
+  for (const Row& row : rows) CHECK(ir::Printable(row.name) == row.printed);
+  CHECK(ir::Printable("a\nb", /*keep_lines=*/true) == "a\nb");
 }
 
 TEST_CASE(

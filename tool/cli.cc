@@ -147,6 +147,8 @@ ExitCode Dispatch(const Args& args) {
 int Main(const std::vector<std::string>& args) noexcept {
   // A reader that has seen enough is no failure: writes report EPIPE instead.
   std::signal(SIGPIPE, SIG_IGN);
+  // A limit on file sizes is a full disk, not a reason to die.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return static_cast<int>(Dispatch(args));
   } catch (const std::bad_alloc&) {

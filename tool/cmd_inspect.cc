@@ -8,6 +8,7 @@
 
 #include "CLI/App.hpp"
 #include "fmt/format.h"
+#include "passes/ir/printable.h"
 #include "passes/ir/printer.h"
 #include "proto/model_file.h"
 #include "proto/status_macros.h"
@@ -15,7 +16,6 @@
 #include "tool/commands.h"
 #include "tool/fusion.h"
 #include "tool/model_facts.h"
-#include "tool/printable.h"
 #include "tool/report.h"
 #include "tool/site_report.h"
 
@@ -35,7 +35,7 @@ std::string NodesText(ir::Model& model, const std::string& op) {
   for (const ir::Graph* graph : model.AllGraphs()) {
     for (const ir::Node& node : graph->nodes()) {
       if (OpName(node) != op) continue;
-      text += Printable(ir::ToText(node), /*keep_lines=*/true) + "\n";
+      text += ir::Printable(ir::ToText(node), /*keep_lines=*/true) + "\n";
     }
   }
   return text;
@@ -47,10 +47,10 @@ absl::StatusOr<Answer> PrintNodes(ir::Model& model, const Options& options) {
   answer.json["text"] = answer.text;
   if (!answer.text.empty()) return answer;
   answer.exit_code = ExitCode::kNo;
-  answer.failure = {
-      .error = fmt::format("{}: no node of operator '{}'",
-                           Printable(options.model), Printable(options.op)),
-      .hint = "inspect without --nodes lists the operators"};
+  answer.failure = {.error = fmt::format("{}: no node of operator '{}'",
+                                         ir::Printable(options.model),
+                                         ir::Printable(options.op)),
+                    .hint = "inspect without --nodes lists the operators"};
   return answer;
 }
 
@@ -60,7 +60,7 @@ absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   if (!options.op.empty()) return PrintNodes(*loaded.model, options);
   Answer answer;
   if (options.text) {
-    answer.text = Printable(ir::ToText(*loaded.model), /*keep_lines=*/true);
+    answer.text = ir::Printable(ir::ToText(*loaded.model), /*keep_lines=*/true);
     answer.json["text"] = answer.text;
     return answer;
   }

@@ -19,6 +19,7 @@
 
 #include "CLI/App.hpp"
 #include "fmt/format.h"
+#include "passes/ir/printable.h"
 #include "proto/export.h"
 #include "proto/external_data.h"
 #include "proto/file_output.h"
@@ -29,7 +30,6 @@
 #include "tool/fusion.h"
 #include "tool/optimize_report.h"
 #include "tool/output.h"
-#include "tool/printable.h"
 
 namespace addnorm::tool {
 namespace {
@@ -147,10 +147,10 @@ std::optional<Failure> UnmetExpectation(const Options& options,
   if (!options.expect_fused || *options.expect_fused == fused) {
     return std::nullopt;
   }
-  return Failure{
-      .error = fmt::format("{}: expected {} fused sites, found {}",
-                           Printable(options.in), *options.expect_fused, fused),
-      .hint = "--explain says why each site was fused or not"};
+  return Failure{.error = fmt::format("{}: expected {} fused sites, found {}",
+                                      ir::Printable(options.in),
+                                      *options.expect_fused, fused),
+                 .hint = "--explain says why each site was fused or not"};
 }
 
 absl::Status Write(const proto::ModelFile& file, const proto::Rope& rope,

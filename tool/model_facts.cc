@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "fmt/format.h"
-#include "tool/printable.h"
+#include "passes/ir/printable.h"
 #include "tool/report.h"
 
 namespace addnorm::tool {
@@ -60,9 +60,9 @@ std::vector<std::pair<std::string, std::string>> Signature(
 std::string Opsets(const ModelFacts& facts) {
   std::string text;
   for (const auto& [domain, version] : facts.opsets) {
-    text +=
-        fmt::format("{}{} {}", text.empty() ? "" : ", ",
-                    domain.empty() ? "ai.onnx" : Printable(domain), version);
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ",
+                        domain.empty() ? "ai.onnx" : ir::Printable(domain),
+                        version);
   }
   return text;
 }
@@ -129,19 +129,19 @@ std::string ToText(const ModelFacts& facts, const Terminal& terminal) {
   table.AddRow({"ir version", std::to_string(facts.ir_version)});
   table.AddRow({"opsets", Opsets(facts)});
   for (const auto& [name, type] : facts.inputs) {
-    table.AddRow({"input", Printable(fmt::format("{} {}", type, name))});
+    table.AddRow({"input", ir::Printable(fmt::format("{} {}", type, name))});
   }
   for (const auto& [name, type] : facts.outputs) {
-    table.AddRow({"output", Printable(fmt::format("{} {}", type, name))});
+    table.AddRow({"output", ir::Printable(fmt::format("{} {}", type, name))});
   }
   for (const std::string& name : facts.functions)
-    table.AddRow({"function", Printable(name)});
+    table.AddRow({"function", ir::Printable(name)});
   table.AddRow({"weights", Weights(facts.embedded)});
   if (facts.external.count > 0)
     table.AddRow({"external", Weights(facts.external)});
   Table ops("<>");
   for (const auto& [op, count] : facts.ops)
-    ops.AddRow({Printable(op), std::to_string(count)});
+    ops.AddRow({ir::Printable(op), std::to_string(count)});
   ops.AddRow({"nodes", std::to_string(Total(facts.ops))});
   return table.Render(terminal.width) + "\n" + ops.Render(terminal.width);
 }

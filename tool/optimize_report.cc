@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "fmt/format.h"
-#include "tool/printable.h"
+#include "passes/ir/printable.h"
 #include "tool/report.h"
 #include "tool/site_report.h"
 
@@ -35,21 +35,21 @@ std::string ChangedOps(const OptimizeResult& result, size_t width) {
   for (const std::string& op : ops) {
     const int64_t before = CountOf(result.before, op);
     const int64_t after = CountOf(result.after, op);
-    if (before != after) table.AddRow(Row(Printable(op), before, after));
+    if (before != after) table.AddRow(Row(ir::Printable(op), before, after));
   }
   table.AddRow(Row("nodes", Total(result.before), Total(result.after)));
   return table.Render(width);
 }
 
 std::string Files(const OptimizeResult& result) {
-  const std::string input = fmt::format("{} ({})", Printable(result.input),
+  const std::string input = fmt::format("{} ({})", ir::Printable(result.input),
                                         FormatBytes(result.input_bytes));
   if (!result.is_written) {
     return fmt::format("{}: nothing was written, the output would have {}\n",
                        input, FormatBytes(result.output_bytes));
   }
   const bool is_copy = result.report.Count(passes::Verdict::kFused) == 0;
-  return fmt::format("{} -> {} ({}{})\n", input, Printable(result.output),
+  return fmt::format("{} -> {} ({}{})\n", input, ir::Printable(result.output),
                      FormatBytes(result.output_bytes),
                      is_copy ? ", a copy byte for byte" : "");
 }
@@ -60,8 +60,9 @@ std::string DataFiles(const OptimizeResult& result) {
     const std::string_view what = !result.is_written ? ""
                                   : file.is_copied   ? ", copied"
                                                      : ", shared";
-    text += fmt::format("external data: {} ({}){}\n", Printable(file.location),
-                        FormatBytes(file.bytes), what);
+    text +=
+        fmt::format("external data: {} ({}){}\n", ir::Printable(file.location),
+                    FormatBytes(file.bytes), what);
   }
   return text;
 }
@@ -87,7 +88,7 @@ std::string ToText(const OptimizeResult& result, bool explain,
       SummarizeSites(result.report, result.is_written ? "fused" : "would fuse",
                      !explain, terminal);
   for (const std::string& note : result.report.notes) {
-    text += Paragraph("note: ", Printable(note), terminal.width);
+    text += Paragraph("note: ", ir::Printable(note), terminal.width);
   }
   text += Files(result) + DataFiles(result);
   text +=

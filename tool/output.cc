@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "passes/ir/printable.h"
 #include "proto/errors.h"
-#include "tool/printable.h"
 
 namespace addnorm::tool {
 namespace {
@@ -78,10 +78,10 @@ Failure ToFailure(const absl::Status& status) {
                                  status.message().size());
   const size_t end = message.find(kHint);
   if (end == std::string_view::npos) {
-    return {.error = Printable(message), .hint = ""};
+    return {.error = ir::Printable(message), .hint = ""};
   }
-  return {.error = Printable(message.substr(0, end)),
-          .hint = Printable(message.substr(end + kHint.size()))};
+  return {.error = ir::Printable(message.substr(0, end)),
+          .hint = ir::Printable(message.substr(end + kHint.size()))};
 }
 
 std::string Dump(const Json& json) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fmt/format.h"
-#include "tool/printable.h"
+#include "passes/ir/printable.h"
 #include "tool/report.h"
 
 namespace addnorm::tool {
@@ -39,16 +39,16 @@ std::string Breakdown(const std::map<std::string, int>& counts) {
   });
   std::string text;
   for (const auto& [name, count] : rows) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", Printable(name),
-                        count);
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ",
+                        ir::Printable(name), count);
   }
   return text.empty() ? "" : fmt::format(" ({})", text);
 }
 
 std::string Place(const Candidate& candidate) {
-  if (candidate.graph.empty()) return Printable(candidate.node);
-  return fmt::format("{} in {}", Printable(candidate.node),
-                     Printable(candidate.graph));
+  if (candidate.graph.empty()) return ir::Printable(candidate.node);
+  return fmt::format("{} in {}", ir::Printable(candidate.node),
+                     ir::Printable(candidate.graph));
 }
 
 std::string FirstReasons(const FusionReport& report, size_t width) {
@@ -57,10 +57,10 @@ std::string FirstReasons(const FusionReport& report, size_t width) {
   for (const Candidate& candidate : report.candidates) {
     if (candidate.verdict != Verdict::kNotFused) continue;
     if (++shown > kReasonsInSummary) continue;
-    text += Paragraph(
-        "  ",
-        fmt::format("{}: {}", Place(candidate), Printable(candidate.reason)),
-        width);
+    text += Paragraph("  ",
+                      fmt::format("{}: {}", Place(candidate),
+                                  ir::Printable(candidate.reason)),
+                      width);
   }
   if (shown > kReasonsInSummary) {
     text +=
@@ -81,9 +81,10 @@ Style StyleOf(Verdict verdict) {
 }
 
 std::string Explanation(const Candidate& candidate) {
-  if (!candidate.reason.empty()) return Printable(candidate.reason);
-  return candidate.op.empty() ? ""
-                              : fmt::format("as {}", Printable(candidate.op));
+  if (!candidate.reason.empty()) return ir::Printable(candidate.reason);
+  return candidate.op.empty()
+             ? ""
+             : fmt::format("as {}", ir::Printable(candidate.op));
 }
 
 Json ToJson(const Candidate& candidate) {
@@ -148,7 +149,7 @@ std::string ExplainSites(const FusionReport& report, const Terminal& terminal) {
       text += Paragraph(indent, why, terminal.width);
     }
     if (!candidate.hint.empty()) {
-      text += Paragraph(indent, "hint: " + Printable(candidate.hint),
+      text += Paragraph(indent, "hint: " + ir::Printable(candidate.hint),
                         terminal.width);
     }
   }

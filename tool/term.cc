@@ -13,10 +13,10 @@
 
 #include "fmt/color.h"
 #include "fmt/format.h"
+#include "passes/ir/printable.h"
 #include "spdlog/pattern_formatter.h"
 #include "spdlog/sinks/stdout_color_sinks.h"
 #include "spdlog/spdlog.h"
-#include "tool/printable.h"
 
 namespace addnorm::tool {
 namespace {
@@ -62,7 +62,7 @@ class PrintableMessage : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm& /*time*/,
               spdlog::memory_buf_t& out) override {
-    const std::string text = Printable(
+    const std::string text = ir::Printable(
         std::string_view(message.payload.data(), message.payload.size()));
     out.append(text.data(), text.data() + text.size());
   }

@@ -6,19 +6,19 @@
 // thing.
 //
 //   Printable("l.0\x1b[31m/Add");  // "l.0\\x1b[31m/Add"
-#ifndef ADDNORM_TOOL_PRINTABLE_H_
-#define ADDNORM_TOOL_PRINTABLE_H_
+#ifndef ADDNORM_PASSES_IR_PRINTABLE_H_
+#define ADDNORM_PASSES_IR_PRINTABLE_H_
 
 #include <string>
 #include <string_view>
 
-namespace addnorm::tool {
+namespace addnorm::ir {
 
 // What a terminal would obey instead of show (controls, escapes, changes of
 // direction) and what is no UTF-8 becomes \xNN or \u{NNNN}; the rest stays. A
 // line feed becomes \n, unless `keep_lines`.
 std::string Printable(std::string_view text, bool keep_lines = false);
 
-}  // namespace addnorm::tool
+}  // namespace addnorm::ir
 
-#endif  // ADDNORM_TOOL_PRINTABLE_H_
+#endif  // ADDNORM_PASSES_IR_PRINTABLE_H_

@@ -1,6 +1,6 @@
 // Copyright the onnx-addnorm authors
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/printable.h"
+#include "passes/ir/printable.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 #include "fmt/format.h"
 
-namespace addnorm::tool {
+namespace addnorm::ir {
 namespace {
 
 // A code point of `text` and its length in bytes; length 0 for what is no UTF-8
@@ -72,4 +72,4 @@ std::string Printable(std::string_view text, bool keep_lines) {
   return out;
 }
 
-}  // namespace addnorm::tool
+}  // namespace addnorm::ir

@@ -1,0 +1,248 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The walk itself, and the reason if it fails.
+#include "passes/norm_search.h"
+
+#include <algorithm>
+
+#include "fmt/ranges.h"
+#include "passes/ir/check.h"
+#include "passes/operators.h"
+
+namespace addnorm::passes {
+
+void NormSearch::Undo(const Mark& mark) {
+  slots_.resize(mark.slots);
+  operators_.resize(mark.operators);
+  casts_.resize(mark.casts);
+  tags_.resize(mark.tags);
+  result_ = mark.result;
+}
+
+bool NormSearch::Solve(Agenda agenda) {
+  if (agenda.empty()) return Accept(slots_[kYSlot].value);
+  const Goal goal = std::move(agenda.back());
+  agenda.pop_back();
+  if (goal.pattern->is_rule) return SolveRule(goal, agenda);
+  if (goal.pattern->constant) return SolveConstant(goal, std::move(agenda));
+  if (goal.pattern->op == "Identity")
+    return SolveIdentity(goal, std::move(agenda));
+  return SolveOperator(goal, agenda);
+}
+
+bool NormSearch::SolveRule(const Goal& goal, const Agenda& rest) {
+  for (const PatternRow& row : RmsNormGrammar().at(goal.pattern->op)) {
+    const Mark mark = Save();
+    if (!row.variant->tag.empty()) tags_.push_back(row.variant->tag);
+    if (Solve(Expand(row, goal, rest))) return true;
+    Undo(mark);
+  }
+  return false;
+}
+
+// Replaces a call of a rule by the row's own nodes.
+Agenda NormSearch::Expand(const PatternRow& row, const Goal& call,
+                          Agenda rest) {
+  std::vector<std::pair<std::string_view, SlotId>> names = {
+      {row.operand, call.inputs[0]}};
+  for (SlotId role = 0; role < kRoleSlots; ++role)
+    names.emplace_back(kRoleNames[role], role);
+  const auto slot_of = [&](const std::string& name) {
+    const auto found =
+        std::find_if(names.begin(), names.end(),
+                     [&](const auto& entry) { return entry.first == name; });
+    ADDNORM_CHECK(found != names.end(),
+                  "variant row reads '" + name + "', which nothing makes");
+    return found->second;
+  };
+  std::vector<Goal> goals;
+  for (const PatternNode& node : row.nodes) {
+    Goal goal{.pattern = &node, .inputs = {}, .output = call.output};
+    for (const std::string& input : node.inputs)
+      goal.inputs.push_back(slot_of(input));
+    if (node.output != row.result()) {
+      goal.output = slots_.size();
+      slots_.emplace_back();
+    }
+    names.emplace_back(node.output, goal.output);
+    goals.push_back(std::move(goal));
+  }
+  rest.insert(rest.end(), goals.rbegin(), goals.rend());
+  return rest;
+}
+
+bool NormSearch::SolveConstant(const Goal& goal, Agenda rest) {
+  slots_[goal.output].constant = goal.pattern->constant;
+  return Solve(std::move(rest));
+}
+
+// A row that does nothing: its result is its operand.
+bool NormSearch::SolveIdentity(const Goal& goal, Agenda rest) {
+  slots_[goal.output].value = slots_[goal.inputs[0]].value;
+  return Solve(std::move(rest));
+}
+
+bool NormSearch::SolveOperator(const Goal& goal, const Agenda& rest) {
+  // The bound operand that the fewest nodes read leads to the candidates.
+  ir::Value* bound = nullptr;
+  for (SlotId slot : goal.inputs) {
+    ir::Value* value = slots_[slot].value;
+    if (value == nullptr) continue;
+    if (bound == nullptr || value->uses().size() < bound->uses().size())
+      bound = value;
+  }
+  ADDNORM_CHECK(bound != nullptr,
+                "a variant row's node reads nothing that is bound");
+  const bool is_first = operators_.empty();
+  const std::vector<ir::Node*> candidates =
+      is_first ? std::vector<ir::Node*>{head_} : ReadersThroughCasts(bound);
+
+  bool has_candidate = false;
+  for (ir::Node* node : candidates) {
+    if (!node->Is("", goal.pattern->op) || !IsStandardOp(model_, *node))
+      continue;
+    if (Contains(operators_, node)) continue;
+    has_candidate = true;
+    if (TryNode(goal, node, false, rest)) return true;
+    if (IsCommutative(*node) && TryNode(goal, node, true, rest)) return true;
+  }
+  return has_candidate ? false : FailExpecting(*bound, goal.pattern->op);
+}
+
+bool NormSearch::TryNode(const Goal& goal, ir::Node* node, bool swapped,
+                         const Agenda& rest) {
+  const Mark mark = Save();
+  const Slot output = slots_[goal.output];
+  if (BindOperands(goal, node, swapped) &&
+      CheckAttributes(*goal.pattern, *node)) {
+    operators_.push_back(node);
+    slots_[goal.output].value = node->output(0);
+    if (Solve(rest)) return true;
+  }
+  Undo(mark);
+  slots_[goal.output] = output;
+  return false;
+}
+
+std::vector<ir::Node*> NormSearch::ReadersThroughCasts(ir::Value* value) const {
+  std::vector<ir::Node*> readers;
+  std::vector<ir::Value*> front{value};
+  for (int depth = 0; depth <= kMaxCasts && !front.empty(); ++depth) {
+    std::vector<ir::Value*> next;
+    for (const ir::Value* v : front) {
+      for (const ir::Use& use : v->uses()) {
+        if (use.node->graph() != graph_) continue;
+        readers.push_back(use.node);
+        if (use.index == 0 && IsFloatCast(model_, *use.node))
+          next.push_back(use.node->output(0));
+      }
+    }
+    front = std::move(next);
+  }
+  std::sort(
+      readers.begin(), readers.end(),
+      [](const ir::Node* a, const ir::Node* b) { return a->order < b->order; });
+  readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+  return readers;
+}
+
+std::optional<size_t> NormSearch::RankOf(const ir::Value* value) {
+  // Elementwise steps and Casts keep the rank of x.
+  if (value->type.shape) return value->type.shape->size();
+  if (x_type_.shape) return x_type_.shape->size();
+  needs_type_ = true;
+  return std::nullopt;
+}
+
+bool NormSearch::FailExpecting(const ir::Value& value, const std::string& op) {
+  const size_t depth = operators_.size();
+  if (expected_value_ != nullptr && expected_depth_ > depth) return false;
+  if (expected_value_ != &value) expected_ops_.clear();
+  expected_depth_ = depth;
+  expected_value_ = &value;
+  if (std::find(expected_ops_.begin(), expected_ops_.end(), op) ==
+      expected_ops_.end()) {
+    expected_ops_.push_back(op);
+  }
+  return false;
+}
+
+// Gives a call what the body of its function was matched as.
+NormMatch NormSearch::RunCall(const ir::Function& function,
+                              const NormMatch& body) {
+  const auto index_of = [&](const ir::Value* parameter) {
+    const auto& inputs = function.body.inputs();
+    return static_cast<size_t>(
+        std::find(inputs.begin(), inputs.end(), parameter) - inputs.begin());
+  };
+  operators_ = {head_};
+  result_.x = StripCasts(head_->input(index_of(body.x)));
+  result_.variant = body.variant.empty() ? "call" : "call_" + body.variant;
+  if (const size_t i = index_of(body.scale); i < head_->inputs().size()) {
+    result_.scale = head_->input(i);
+    result_.scale_operand = {head_, static_cast<int>(i)};
+  }
+  if (!BindEpsilonOfCall(function, body)) return Failed();
+  FollowCasts(head_->input(index_of(body.x)), result_.x);
+  return Accept(head_->output(0)) ? result_ : Failed();
+}
+
+bool NormSearch::BindEpsilonOfCall(const ir::Function& function,
+                                   const NormMatch& body) {
+  const auto& inputs = function.body.inputs();
+  if (body.epsilon) {
+    result_.epsilon_attribute = body.epsilon->reference;
+    if (body.epsilon->reference.empty()) result_.epsilon = body.epsilon;
+    return true;
+  }
+  if (body.epsilon_operand.node != nullptr) {
+    const ir::Value* parameter = body.epsilon_operand.node->input(
+        static_cast<size_t>(body.epsilon_operand.index));
+    const auto found = std::find(inputs.begin(), inputs.end(), parameter);
+    return BindEpsilon(head_, static_cast<int>(found - inputs.begin()));
+  }
+  if (body.epsilon_attribute.empty()) return true;
+  const ir::Attribute* inner = body.nodes[0]->attribute(body.epsilon_attribute);
+  if (inner != nullptr) result_.epsilon_attribute = inner->ref_attr_name;
+  return true;
+}
+
+NormMatch NormSearch::Run() {
+  result_.x = StripCasts(head_->input(0));
+  slots_.resize(kYSlot + 1);
+  slots_[kXSlot].value = result_.x;
+  static const PatternNode norm{.output = "y",
+                                .op = "norm",
+                                .is_rule = true,
+                                .attributes = {},
+                                .inputs = {"x"},
+                                .constant = std::nullopt};
+  if (!Solve({{&norm, {kXSlot}, kYSlot}})) return Failed();
+  result_.needs_type = needs_type_;
+  result_.variant = fmt::format("{}", fmt::join(tags_, "_"));
+  return result_;
+}
+
+NormMatch NormSearch::Failed() {
+  result_.y = nullptr;
+  result_.needs_type = needs_type_;
+  result_.depth = failure_depth_.value_or(0);
+  result_.reason = result_reason_;
+  if (expected_value_ != nullptr &&
+      (!failure_depth_ || expected_depth_ > *failure_depth_)) {
+    std::vector<std::string> readers;
+    for (const ir::Use& use : expected_value_->uses())
+      readers.push_back(use.node->op_type());
+    std::sort(readers.begin(), readers.end());
+    result_.depth = expected_depth_;
+    result_.reason = fmt::format(
+        "'{}' is read by {}, expected {}", expected_value_->name(),
+        readers.empty() ? "nothing"
+                        : fmt::format("{}", fmt::join(readers, ", ")),
+        fmt::join(expected_ops_, " or "));
+  }
+  return result_;
+}
+
+}  // namespace addnorm::passes

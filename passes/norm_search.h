@@ -1,0 +1,172 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The search behind matcher.h, for one first operator; not for other files.
+//
+// It walks rows and operators together: a goal is a pattern node still to be
+// matched, an agenda the goals that are left. A goal that calls a rule is
+// replaced by the nodes of one of its rows after the other; a goal that is an
+// operator is tried on every reader of an operand that is known already, in
+// every operand order. What a failed try bound is undone. The depth is that of
+// the pattern, never that of the graph.
+//
+//   NormMatch match = NormSearch(model, constants, pow).Run();
+#ifndef ADDNORM_PASSES_NORM_SEARCH_H_
+#define ADDNORM_PASSES_NORM_SEARCH_H_
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fmt/format.h"
+#include "passes/constants.h"
+#include "passes/ir/model.h"
+#include "passes/matcher.h"
+#include "passes/pattern.h"
+
+namespace addnorm::passes {
+
+// Casts in a row between two steps; converters write two or three.
+inline constexpr int kMaxCasts = 8;
+
+// A variable of the search: a value of the graph, or what a constant must
+// equal.
+struct Slot {
+  ir::Value* value = nullptr;
+  std::optional<double> constant;
+};
+
+// The roles have the first slots, then come x and y of the norm.
+using SlotId = size_t;
+constexpr SlotId kRoleSlots = std::size(kRoleNames);
+constexpr SlotId kXSlot = kRoleSlots;
+constexpr SlotId kYSlot = kRoleSlots + 1;
+
+constexpr SlotId SlotOf(Role role) { return static_cast<SlotId>(role); }
+
+// One pattern node still to be matched, its names resolved to slots.
+struct Goal {
+  const PatternNode* pattern = nullptr;
+  std::vector<SlotId> inputs;
+  SlotId output = 0;
+};
+
+// Goals still open, the next one last.
+using Agenda = std::vector<Goal>;
+
+inline bool Contains(const std::vector<ir::Node*>& nodes,
+                     const ir::Node* node) {
+  return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+}
+
+class NormSearch {
+ public:
+  // `argument`: in the body of a called function, the value that the call gives
+  // it to norm. What is known of its type is known of the parameter's.
+  NormSearch(ir::Model& model, Constants& constants, ir::Node* head,
+             const ir::Value* argument = nullptr)
+      : model_(model),
+        constants_(constants),
+        head_(head),
+        graph_(head->graph()),
+        is_callee_(argument != nullptr),
+        x_type_(is_callee_ ? argument->type
+                           : StripCasts(head->input(0))->type) {}
+
+  NormMatch Run();
+  // The norm that a call is, if its function's body is the norm `body`.
+  NormMatch RunCall(const ir::Function& function, const NormMatch& body);
+
+ private:
+  // What Undo returns to.
+  struct Mark {
+    size_t slots, operators, casts, tags;
+    NormMatch result;
+  };
+
+  bool Solve(Agenda agenda);
+  bool SolveRule(const Goal& goal, const Agenda& rest);
+  bool SolveConstant(const Goal& goal, Agenda rest);
+  bool SolveIdentity(const Goal& goal, Agenda rest);
+  bool SolveOperator(const Goal& goal, const Agenda& rest);
+  bool TryNode(const Goal& goal, ir::Node* node, bool swapped,
+               const Agenda& rest);
+  Agenda Expand(const PatternRow& row, const Goal& call, Agenda rest);
+
+  bool BindOperands(const Goal& goal, ir::Node* node, bool swapped);
+  bool BindOperand(const Goal& goal, SlotId slot, ir::Node* node, int index);
+  bool BindRole(Role role, const Goal& goal, ir::Node* node, int index);
+  bool BindScale(const Goal& goal, ir::Node* node, int index);
+  bool BindEpsilon(ir::Node* node, int index);
+  bool BindEpsilonOfCall(const ir::Function& function, const NormMatch& body);
+  bool BindLength(Role role, const ir::Node& node, int index);
+  bool BindConstant(double expected, const ir::Node& node, int index);
+  void TakeCastLikes(const Resolution& resolution);
+  bool FollowCasts(ir::Value* from, const ir::Value* to);
+  bool CheckAttributes(const PatternNode& pattern, const ir::Node& node);
+  bool CheckLastAxis(const ir::Node& node);
+  bool CheckRankIs(const std::string& expected, const ir::Node& node);
+  bool CheckRank(const Constant& constant, const ir::Value* value);
+  bool CheckScaleShape(const ir::Value* scale, const ir::Value* normalised);
+
+  bool Accept(ir::Value* y);
+  bool CheckCopyable(const ir::Node& node);
+  bool CheckInnerValues(const ir::Value* y);
+  bool CheckInnerValue(const ir::Value& value, const ir::Node& node);
+  bool IsCastOfX(const ir::Node& node) const;
+  ir::Node* TrailingCast(const ir::Value& y) const;
+
+  std::vector<ir::Node*> ReadersThroughCasts(ir::Value* value) const;
+  std::optional<size_t> RankOf(const ir::Value* value);
+  NormMatch Failed();
+  Mark Save() const {
+    return {slots_.size(), operators_.size(), casts_.size(), tags_.size(),
+            result_};
+  }
+  void Undo(const Mark& mark);
+  bool IsInner(const ir::Node* node) const {
+    return Contains(operators_, node) || Contains(casts_, node);
+  }
+
+  // Records the reason if no deeper condition has failed yet. Always false.
+  template <typename... Args>
+  bool Fail(fmt::format_string<Args...> format, Args&&... args) {
+    if (failure_depth_ && *failure_depth_ >= operators_.size()) return false;
+    failure_depth_ = operators_.size();
+    result_reason_ = fmt::format(format, std::forward<Args>(args)...);
+    return false;
+  }
+  // Nothing of that kind reads the value: a weaker reason than a failed
+  // condition.
+  bool FailExpecting(const ir::Value& value, const std::string& op);
+
+  ir::Model& model_;
+  Constants& constants_;
+  ir::Node* head_;
+  ir::Graph* graph_;
+  bool is_callee_;
+  ir::TensorType x_type_;
+
+  std::vector<Slot> slots_;
+  std::vector<ir::Node*> operators_;
+  std::vector<ir::Node*> casts_;
+  std::vector<std::string_view> tags_;
+  NormMatch result_;
+
+  std::optional<size_t> failure_depth_;
+  std::string result_reason_;
+  // Deepest place where no reader had the right operator, and what was
+  // expected.
+  size_t expected_depth_ = 0;
+  const ir::Value* expected_value_ = nullptr;
+  std::vector<std::string> expected_ops_;
+  bool needs_type_ = false;
+};
+
+}  // namespace addnorm::passes
+
+#endif  // ADDNORM_PASSES_NORM_SEARCH_H_

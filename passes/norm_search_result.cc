@@ -1,0 +1,125 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What must hold of a complete match: nothing inside is needed outside.
+#include <algorithm>
+
+#include "passes/norm_search.h"
+#include "passes/operators.h"
+
+namespace addnorm::passes {
+
+bool NormSearch::Accept(ir::Value* y) {
+  for (const ir::Node* node : operators_) {
+    if (FindNormOperator(*node) != nullptr)
+      result_.epsilon_attribute = kEpsilonAttribute;
+    if (!CheckCopyable(*node)) return false;
+    if (node->has_device_configurations) {
+      return Fail("{} has device configurations", node->Describe());
+    }
+  }
+  if (ir::Node* cast = TrailingCast(*y)) {
+    casts_.push_back(cast);
+    y = cast->output(0);
+  }
+  if (!CheckInnerValues(y)) return false;
+  result_.y = y;
+  result_.nodes = operators_;
+  result_.nodes.insert(result_.nodes.end(), casts_.begin(), casts_.end());
+  return true;
+}
+
+bool NormSearch::CheckCopyable(const ir::Node& node) {
+  for (const ir::Attribute& attribute : node.attributes) {
+    if (attribute.name != result_.epsilon_attribute) {
+      if (IsCopyable(attribute)) continue;
+      return Fail("{}: attribute {} cannot be copied", node.Describe(),
+                  attribute.name);
+    }
+    if (attribute.get<float>() == nullptr && attribute.ref_attr_name.empty()) {
+      return Fail("{}: attribute {} is not a float", node.Describe(),
+                  attribute.name);
+    }
+  }
+  return true;
+}
+
+bool NormSearch::CheckInnerValues(const ir::Value* y) {
+  result_.shared.clear();
+  // From the last Cast to the first: one that a shared Cast reads is shared
+  // too.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (ir::Node* cast : casts_) {
+      if (!IsCastOfX(*cast) || Contains(result_.shared, cast)) continue;
+      const ir::Value& value = *cast->output(0);
+      const bool is_shared =
+          value.is_graph_output() || value.is_annotated() ||
+          std::any_of(value.uses().begin(), value.uses().end(),
+                      [&](const ir::Use& use) {
+                        return !IsInner(use.node) ||
+                               Contains(result_.shared, use.node);
+                      });
+      if (!is_shared) continue;
+      result_.shared.push_back(cast);
+      changed = true;
+    }
+  }
+  for (const std::vector<ir::Node*>* nodes : {&operators_, &casts_}) {
+    for (const ir::Node* node : *nodes) {
+      if (Contains(result_.shared, node)) continue;
+      for (const ir::Value* value : node->outputs()) {
+        if (value == nullptr || value == y) continue;
+        if (!CheckInnerValue(*value, *node)) return false;
+      }
+    }
+  }
+  return true;
+}
+
+bool NormSearch::CheckInnerValue(const ir::Value& value, const ir::Node& node) {
+  if (&value != node.output(0)) {
+    if (value.uses().empty() && !value.is_graph_output()) return true;
+    return Fail("{}: output '{}' is needed elsewhere", node.Describe(),
+                value.name());
+  }
+  if (value.is_graph_output()) {
+    return Fail("'{}' inside the norm is a graph output", value.name());
+  }
+  if (value.is_annotated()) {
+    return Fail("'{}' inside the norm has a quantization annotation",
+                value.name());
+  }
+  for (const ir::Use& use : value.uses()) {
+    if (IsInner(use.node)) continue;
+    if (use.node->graph() != graph_) {
+      return Fail("'{}' inside the norm is captured by a subgraph",
+                  value.name());
+    }
+    return Fail("'{}' inside the norm is read by {} too", value.name(),
+                use.node->Describe());
+  }
+  return true;
+}
+
+bool NormSearch::IsCastOfX(const ir::Node& node) const {
+  return StripCasts(node.input(0)) == result_.x;
+}
+
+// A Cast that alone reads the result is the norm's own last rounding.
+ir::Node* NormSearch::TrailingCast(const ir::Value& y) const {
+  if (y.is_graph_output() || y.is_annotated() || y.uses().size() != 1)
+    return nullptr;
+  const ir::Use use = y.uses()[0];
+  ir::Node* cast = use.node;
+  if (use.index != 0 || cast->graph() != graph_ || cast->Is("", "Identity") ||
+      !IsFloatCast(model_, *cast)) {
+    return nullptr;
+  }
+  const ir::Value* like = cast->input(1);
+  if (like == nullptr || like == result_.x) return cast;
+  return like->producer() != nullptr && IsInner(like->producer()) ? cast
+                                                                  : nullptr;
+}
+
+}  // namespace addnorm::passes
