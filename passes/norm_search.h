@@ -109,6 +109,7 @@ class NormSearch {
   bool FollowCasts(ir::Value* from, const ir::Value* to);
   bool CheckAttributes(const PatternNode& pattern, const ir::Node& node);
   bool CheckLastAxis(const ir::Node& node);
+  bool CheckFill(const std::string& expected, const ir::Node& node);
   bool CheckRankIs(const std::string& expected, const ir::Node& node);
   bool CheckRank(const Constant& constant, const ir::Value* value);
   bool CheckScaleShape(const ir::Value* scale, const ir::Value* normalised);

@@ -209,6 +209,10 @@ bool NormSearch::CheckAttributes(const PatternNode& pattern,
       if (!CheckLastAxis(node)) return false;
       continue;
     }
+    if (name == "value") {
+      if (!CheckFill(expected, node)) return false;
+      continue;
+    }
     if (name == "rank") {
       if (!CheckRankIs(expected, node)) return false;
       continue;
@@ -222,6 +226,18 @@ bool NormSearch::CheckAttributes(const PatternNode& pattern,
     }
   }
   return true;
+}
+
+// What a ConstantOfShape fills with; zero where it does not say.
+bool NormSearch::CheckFill(const std::string& expected, const ir::Node& node) {
+  Constant fill;
+  if (const ir::Attribute* attribute = node.attribute("value")) {
+    if (const auto* tensor = attribute->get<ir::Tensor>()) fill.tensor = *tensor;
+  }
+  const std::optional<double> value = fill.scalar();
+  if (value && fmt::format("{}", *value) == expected) return true;
+  return Fail("{}: fills with {}, expected {}", node.Describe(),
+              value ? fmt::format("{}", *value) : "another value", expected);
 }
 
 bool NormSearch::CheckRankIs(const std::string& expected,

@@ -23,7 +23,9 @@ constexpr AttributeDefault kDefaults[] = {
     {"RMSNormalization", "stash_type", 1},
 };
 
-constexpr NormOperator kNormOperators[] = {{"RMSNormalization", 1e-5F, 1}};
+constexpr NormOperator kNormOperators[] = {
+    {"RMSNormalization", 1e-5F, 1},
+};
 
 }  // namespace
 

@@ -8,11 +8,12 @@ namespace {
 // Free names in a row: the rule's operand (x, ms or mse), and the roles
 //   scale           the norm's weight, an operand of the fused op
 //   epsilon         a constant of one element
-//   length          a constant, the length of the last axis; inverse_length: 1
-//   / length
+//   length          a constant, the length of the last axis
+//   inverse_length  a constant, 1 / length
 // `axes = [-1]` and `axis = -1` stand for the last axis however it is written,
-// `rank = 3` for an operand of known rank 3. A Constant stands for one element
-// of that value, of any type and shape; an Identity for no node at all.
+// `rank = 3` for an operand of known rank 3, `value = 1` for a fill with ones.
+// A Constant stands for one element of that value, of any type and shape; an
+// Identity for no node at all.
 constexpr VariantRow kRows[] = {
     // ---- norm: x -> y, the whole of it
     {.rule = "norm",
