@@ -21,10 +21,12 @@ constexpr AttributeDefault kDefaults[] = {
     {"ReduceMean", "keepdims", 1},
     {"RMSNormalization", "axis", -1},
     {"RMSNormalization", "stash_type", 1},
+    {"SimplifiedLayerNormalization", "axis", -1},
 };
 
 constexpr NormOperator kNormOperators[] = {
     {"RMSNormalization", 1e-5F, 1},
+    {"SimplifiedLayerNormalization", 1e-5F, 1},
 };
 
 }  // namespace
