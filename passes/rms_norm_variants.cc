@@ -126,6 +126,14 @@ constexpr VariantRow kRows[] = {
      .text = R"(
        rms = Sqrt(mse)
        r = Reciprocal(rms))"},
+    {.rule = "inverse",
+     .name = "pow_minus_half",
+     .tag = "pow_minus_half",
+     .recipe = "r = mse ^ -0.5",
+     .seen_in = "hand-written norms, by both torch exporters",
+     .text = R"(
+       minus_half = Constant<value_float = -0.5>()
+       r = Pow(mse, minus_half))"},
 };
 
 }  // namespace
