@@ -107,6 +107,13 @@ constexpr VariantRow kRows[] = {
      .recipe = "mse = ms + epsilon",
      .seen_in = "all exporters",
      .text = "mse = Add(ms, epsilon)"},
+    {.rule = "epsilon",
+     .name = "none",
+     .tag = "no_epsilon",
+     .recipe = "mse = ms",
+     .seen_in = "torch dynamo for epsilon up to 1e-8, which its optimiser "
+                "drops: Helium, Moshi",
+     .text = "mse = Identity(ms)"},
 
     // ---- inverse: mse -> r
     {.rule = "inverse",
