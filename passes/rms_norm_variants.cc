@@ -82,6 +82,14 @@ constexpr VariantRow kRows[] = {
      .text = R"(
        sq = rule.square(x)
        ms = ReduceMean<axes = [-1], keepdims = 1>(sq))"},
+    {.rule = "mean",
+     .name = "sum_of_squares",
+     .tag = "sum_of_squares",
+     .recipe = "ms = sum(x * x) / n",
+     .seen_in = "hand-written norms",
+     .text = R"(
+       ss = ReduceSumSquare<axes = [-1], keepdims = 1>(x)
+       ms = Div(ss, length))"},
 
     // ---- square: x -> sq
     {.rule = "square",
