@@ -90,6 +90,14 @@ constexpr VariantRow kRows[] = {
      .text = R"(
        ss = ReduceSumSquare<axes = [-1], keepdims = 1>(x)
        ms = Div(ss, length))"},
+    {.rule = "mean",
+     .name = "sum_of_squares_scaled",
+     .tag = "sum_of_squares_scaled",
+     .recipe = "ms = sum(x * x) * (1 / n)",
+     .seen_in = "hand-written norms",
+     .text = R"(
+       ss = ReduceSumSquare<axes = [-1], keepdims = 1>(x)
+       ms = Mul(ss, inverse_length))"},
 
     // ---- square: x -> sq
     {.rule = "square",
