@@ -19,6 +19,7 @@ struct AttributeDefault {
 // From the operators' schemas, onnx/defs.
 constexpr AttributeDefault kDefaults[] = {
     {"ReduceMean", "keepdims", 1},
+    {"ReduceSum", "keepdims", 1},
     {"ReduceSumSquare", "keepdims", 1},
     {"RMSNormalization", "axis", -1},
     {"RMSNormalization", "stash_type", 1},

@@ -98,6 +98,15 @@ constexpr VariantRow kRows[] = {
      .text = R"(
        ss = ReduceSumSquare<axes = [-1], keepdims = 1>(x)
        ms = Mul(ss, inverse_length))"},
+    {.rule = "mean",
+     .name = "sum",
+     .tag = "sum",
+     .recipe = "ms = sum(sq) / n",
+     .seen_in = "hand-written norms, jax's mean",
+     .text = R"(
+       sq = rule.square(x)
+       total = ReduceSum<axes = [-1], keepdims = 1>(sq)
+       ms = Div(total, length))"},
 
     // ---- square: x -> sq
     {.rule = "square",
