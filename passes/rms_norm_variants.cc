@@ -107,6 +107,14 @@ constexpr VariantRow kRows[] = {
        sq = rule.square(x)
        total = ReduceSum<axes = [-1], keepdims = 1>(sq)
        ms = Div(total, length))"},
+    {.rule = "mean",
+     .name = "global_average_pool",
+     .tag = "pool",
+     .recipe = "ms = sum(sq) / n",
+     .seen_in = "tf2onnx up to opset 17",
+     .text = R"(
+       sq = rule.square(x)
+       ms = GlobalAveragePool<rank = 3>(sq))"},
 
     // ---- square: x -> sq
     {.rule = "square",
