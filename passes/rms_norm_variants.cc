@@ -53,6 +53,17 @@ constexpr VariantRow kRows[] = {
      .seen_in = "genai builder, saved graphs of ONNX Runtime, onnxscript",
      .text = "y = SimplifiedLayerNormalization<axis = -1>(x, scale)"},
     {.rule = "norm",
+     .name = "scale_then_multiply",
+     .tag = "scaled_first",
+     .recipe = "y = (x * w) * r",
+     .seen_in = "tf2onnx, jax2onnx, hand-written norms",
+     .text = R"(
+       ms = rule.mean(x)
+       mse = rule.epsilon(ms)
+       r = rule.inverse(mse)
+       v = Mul(x, scale)
+       y = Mul(v, r))"},
+    {.rule = "norm",
      .name = "multiply_unscaled",
      .tag = "unscaled",
      .recipe = "y = x * r",
