@@ -107,7 +107,8 @@ bool NormSearch::SolveOperator(const Goal& goal, const Agenda& rest) {
     if (TryNode(goal, node, false, rest)) return true;
     if (IsCommutative(*node) && TryNode(goal, node, true, rest)) return true;
   }
-  return has_candidate ? false : FailExpecting(*bound, goal.pattern->op);
+  if (has_candidate || is_first) return false;
+  return FailExpecting(*bound, goal.pattern->op);
 }
 
 bool NormSearch::TryNode(const Goal& goal, ir::Node* node, bool swapped,
@@ -156,14 +157,26 @@ std::optional<size_t> NormSearch::RankOf(const ir::Value* value) {
 }
 
 bool NormSearch::FailExpecting(const ir::Value& value, const std::string& op) {
-  const size_t depth = operators_.size();
-  if (expected_value_ != nullptr && expected_depth_ > depth) return false;
-  if (expected_value_ != &value) expected_ops_.clear();
-  expected_depth_ = depth;
-  expected_value_ = &value;
-  if (std::find(expected_ops_.begin(), expected_ops_.end(), op) ==
-      expected_ops_.end()) {
-    expected_ops_.push_back(op);
+  return Record({.depth = operators_.size(),
+                 .is_condition = false,
+                 .text = "",
+                 .value = &value,
+                 .expected = {op}});
+}
+
+bool NormSearch::Record(Failure failure) {
+  const bool is_better = !failure_ || failure.depth > failure_->depth ||
+                         (failure.depth == failure_->depth &&
+                          failure.is_condition && !failure_->is_condition);
+  if (is_better) {
+    failure_ = std::move(failure);
+  } else if (failure.depth == failure_->depth && failure.value != nullptr &&
+             failure.value == failure_->value) {
+    const std::string& op = failure.expected.front();
+    auto& expected = failure_->expected;
+    if (std::find(expected.begin(), expected.end(), op) == expected.end()) {
+      expected.push_back(op);
+    }
   }
   return false;
 }
@@ -227,21 +240,19 @@ NormMatch NormSearch::Run() {
 NormMatch NormSearch::Failed() {
   result_.y = nullptr;
   result_.needs_type = needs_type_;
-  result_.depth = failure_depth_.value_or(0);
-  result_.reason = result_reason_;
-  if (expected_value_ != nullptr &&
-      (!failure_depth_ || expected_depth_ > *failure_depth_)) {
-    std::vector<std::string> readers;
-    for (const ir::Use& use : expected_value_->uses())
-      readers.push_back(use.node->op_type());
-    std::sort(readers.begin(), readers.end());
-    result_.depth = expected_depth_;
-    result_.reason = fmt::format(
-        "'{}' is read by {}, expected {}", expected_value_->name(),
-        readers.empty() ? "nothing"
-                        : fmt::format("{}", fmt::join(readers, ", ")),
-        fmt::join(expected_ops_, " or "));
+  if (!failure_) return result_;
+  result_.depth = failure_->depth;
+  result_.reason = failure_->text;
+  if (failure_->value == nullptr) return result_;
+  std::vector<std::string> readers;
+  for (const ir::Use& use : failure_->value->uses()) {
+    readers.push_back(use.node->op_type());
   }
+  std::sort(readers.begin(), readers.end());
+  result_.reason = fmt::format(
+      "'{}' is read by {}, expected {}", failure_->value->name(),
+      readers.empty() ? "nothing" : fmt::format("{}", fmt::join(readers, ", ")),
+      fmt::join(failure_->expected, " or "));
   return result_;
 }
 

@@ -133,17 +133,36 @@ class NormSearch {
     return Contains(operators_, node) || Contains(casts_, node);
   }
 
-  // Records the reason if no deeper condition has failed yet. Always false.
+  // A condition failed. Recorded if no other did at a greater depth, or at this
+  // one. Always false.
   template <typename... Args>
   bool Fail(fmt::format_string<Args...> format, Args&&... args) {
-    if (failure_depth_ && *failure_depth_ >= operators_.size()) return false;
-    failure_depth_ = operators_.size();
-    result_reason_ = fmt::format(format, std::forward<Args>(args)...);
-    return false;
+    return Record({.depth = operators_.size(),
+                   .is_condition = true,
+                   .text = fmt::format(format, std::forward<Args>(args)...),
+                   .value = nullptr,
+                   .expected = {}});
   }
-  // Nothing of that kind reads the value: a weaker reason than a failed
-  // condition.
+  // No reader of the value has that operator, or none takes this scale: a
+  // weaker reason at the same depth, for the graph may be spelled as another
+  // row.
   bool FailExpecting(const ir::Value& value, const std::string& op);
+  template <typename... Args>
+  bool FailScale(fmt::format_string<Args...> format, Args&&... args) {
+    return Record({.depth = operators_.size(),
+                   .is_condition = false,
+                   .text = fmt::format(format, std::forward<Args>(args)...),
+                   .value = nullptr,
+                   .expected = {}});
+  }
+  struct Failure {
+    size_t depth = 0;
+    bool is_condition = false;
+    std::string text;
+    const ir::Value* value = nullptr;  // its readers are not as expected
+    std::vector<std::string> expected;
+  };
+  bool Record(Failure failure);
 
   ir::Model& model_;
   Constants& constants_;
@@ -158,13 +177,7 @@ class NormSearch {
   std::vector<std::string_view> tags_;
   NormMatch result_;
 
-  std::optional<size_t> failure_depth_;
-  std::string result_reason_;
-  // Deepest place where no reader had the right operator, and what was
-  // expected.
-  size_t expected_depth_ = 0;
-  const ir::Value* expected_value_ = nullptr;
-  std::vector<std::string> expected_ops_;
+  std::optional<Failure> failure_;
   bool needs_type_ = false;
 };
 

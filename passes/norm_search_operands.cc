@@ -164,8 +164,8 @@ bool NormSearch::BindScale(const Goal& goal, ir::Node* node, int index) {
     if (slot != SlotOf(Role::kScale)) normalised = slots_[slot].value;
   }
   if (StripCasts(scale) == StripCasts(const_cast<ir::Value*>(normalised))) {
-    return Fail("{}: the scale is the normalised value itself",
-                node->Describe());
+    return FailScale("{}: the scale is the normalised value itself",
+                     node->Describe());
   }
   if (!CheckScaleShape(scale, normalised)) return false;
   result_.scale = scale;
@@ -184,13 +184,13 @@ bool NormSearch::CheckScaleShape(const ir::Value* scale,
   const ir::Shape& weight = *scale->type.shape;
   for (size_t i = 0; i + 1 < weight.size(); ++i) {
     if (weight[i].value == 1) continue;
-    return Fail("the scale '{}' is {}, not one row", scale->name(),
-                ToString(weight));
+    return FailScale("the scale '{}' is {}, not one row", scale->name(),
+                     ToString(weight));
   }
   const std::optional<size_t> rank = RankOf(normalised);
   if (weight.size() > 1 && (!rank || weight.size() > *rank)) {
-    return Fail("the scale '{}' of rank {} may enlarge the result",
-                scale->name(), weight.size());
+    return FailScale("the scale '{}' of rank {} may enlarge the result",
+                     scale->name(), weight.size());
   }
   const auto& x = x_type_.shape;
   const bool is_longer = !weight.empty() && x && !x->empty() &&
@@ -198,8 +198,8 @@ bool NormSearch::CheckScaleShape(const ir::Value* scale,
                          x->back().value &&
                          *x->back().value != *weight.back().value;
   if (!is_longer) return true;
-  return Fail("the scale '{}' is {} long, the last axis {}", scale->name(),
-              *weight.back().value, *x->back().value);
+  return FailScale("the scale '{}' is {} long, the last axis {}", scale->name(),
+                   *weight.back().value, *x->back().value);
 }
 
 bool NormSearch::CheckAttributes(const PatternNode& pattern,
@@ -232,7 +232,8 @@ bool NormSearch::CheckAttributes(const PatternNode& pattern,
 bool NormSearch::CheckFill(const std::string& expected, const ir::Node& node) {
   Constant fill;
   if (const ir::Attribute* attribute = node.attribute("value")) {
-    if (const auto* tensor = attribute->get<ir::Tensor>()) fill.tensor = *tensor;
+    if (const auto* tensor = attribute->get<ir::Tensor>())
+      fill.tensor = *tensor;
   }
   const std::optional<double> value = fill.scalar();
   if (value && fmt::format("{}", *value) == expected) return true;
