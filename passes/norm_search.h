@@ -148,7 +148,7 @@ class NormSearch {
   // row.
   bool FailExpecting(const ir::Value& value, const std::string& op);
   template <typename... Args>
-  bool FailScale(fmt::format_string<Args...> format, Args&&... args) {
+  bool FailWeakly(fmt::format_string<Args...> format, Args&&... args) {
     return Record({.depth = operators_.size(),
                    .is_condition = false,
                    .text = fmt::format(format, std::forward<Args>(args)...),

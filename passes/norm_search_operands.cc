@@ -41,8 +41,8 @@ bool NormSearch::BindOperand(const Goal& goal, SlotId slot, ir::Node* node,
   ADDNORM_CHECK(slots_[slot].value != nullptr,
                 "a variant row's operand is not bound");
   if (FollowCasts(actual, slots_[slot].value)) return true;
-  return Fail("{} reads '{}', expected '{}'", node->Describe(), actual->name(),
-              slots_[slot].value->name());
+  return FailWeakly("{} reads '{}', expected '{}'", node->Describe(),
+                    actual->name(), slots_[slot].value->name());
 }
 
 bool NormSearch::BindRole(Role role, const Goal& goal, ir::Node* node,
@@ -164,8 +164,8 @@ bool NormSearch::BindScale(const Goal& goal, ir::Node* node, int index) {
     if (slot != SlotOf(Role::kScale)) normalised = slots_[slot].value;
   }
   if (StripCasts(scale) == StripCasts(const_cast<ir::Value*>(normalised))) {
-    return FailScale("{}: the scale is the normalised value itself",
-                     node->Describe());
+    return FailWeakly("{}: the scale is the normalised value itself",
+                      node->Describe());
   }
   if (!CheckScaleShape(scale, normalised)) return false;
   result_.scale = scale;
@@ -184,13 +184,13 @@ bool NormSearch::CheckScaleShape(const ir::Value* scale,
   const ir::Shape& weight = *scale->type.shape;
   for (size_t i = 0; i + 1 < weight.size(); ++i) {
     if (weight[i].value == 1) continue;
-    return FailScale("the scale '{}' is {}, not one row", scale->name(),
-                     ToString(weight));
+    return FailWeakly("the scale '{}' is {}, not one row", scale->name(),
+                      ToString(weight));
   }
   const std::optional<size_t> rank = RankOf(normalised);
   if (weight.size() > 1 && (!rank || weight.size() > *rank)) {
-    return FailScale("the scale '{}' of rank {} may enlarge the result",
-                     scale->name(), weight.size());
+    return FailWeakly("the scale '{}' of rank {} may enlarge the result",
+                      scale->name(), weight.size());
   }
   const auto& x = x_type_.shape;
   const bool is_longer = !weight.empty() && x && !x->empty() &&
@@ -198,8 +198,8 @@ bool NormSearch::CheckScaleShape(const ir::Value* scale,
                          x->back().value &&
                          *x->back().value != *weight.back().value;
   if (!is_longer) return true;
-  return FailScale("the scale '{}' is {} long, the last axis {}", scale->name(),
-                   *weight.back().value, *x->back().value);
+  return FailWeakly("the scale '{}' is {} long, the last axis {}",
+                    scale->name(), *weight.back().value, *x->back().value);
 }
 
 bool NormSearch::CheckAttributes(const PatternNode& pattern,
