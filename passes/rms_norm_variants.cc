@@ -64,6 +64,17 @@ constexpr VariantRow kRows[] = {
        v = Mul(x, scale)
        y = Mul(v, r))"},
     {.rule = "norm",
+     .name = "scale_then_divide",
+     .tag = "scaled_first_div_sqrt",
+     .recipe = "y = (x * w) / sqrt(mse)",
+     .seen_in = "jax2onnx, hand-written norms",
+     .text = R"(
+       ms = rule.mean(x)
+       mse = rule.epsilon(ms)
+       rms = Sqrt(mse)
+       v = Mul(x, scale)
+       y = Div(v, rms))"},
+    {.rule = "norm",
      .name = "multiply_unscaled",
      .tag = "unscaled",
      .recipe = "y = x * r",
