@@ -46,8 +46,6 @@ constexpr SlotId kRoleSlots = std::size(kRoleNames);
 constexpr SlotId kXSlot = kRoleSlots;
 constexpr SlotId kYSlot = kRoleSlots + 1;
 
-constexpr SlotId SlotOf(Role role) { return static_cast<SlotId>(role); }
-
 // One pattern node still to be matched, its names resolved to slots.
 struct Goal {
   const PatternNode* pattern = nullptr;
@@ -100,6 +98,7 @@ class NormSearch {
   bool BindOperands(const Goal& goal, ir::Node* node, bool swapped);
   bool BindOperand(const Goal& goal, SlotId slot, ir::Node* node, int index);
   bool BindRole(Role role, const Goal& goal, ir::Node* node, int index);
+  bool CheckIsRow(const ir::Node& node, int index);
   bool BindScale(const Goal& goal, ir::Node* node, int index);
   bool BindEpsilon(ir::Node* node, int index);
   bool BindEpsilonOfCall(const ir::Function& function, const NormMatch& body);

@@ -50,6 +50,8 @@ bool NormSearch::BindRole(Role role, const Goal& goal, ir::Node* node,
   switch (role) {
     case Role::kScale:
       return BindScale(goal, node, index);
+    case Role::kRowScale:
+      return CheckIsRow(*node, index) && BindScale(goal, node, index);
     case Role::kEpsilon:
       return BindEpsilon(node, index);
     case Role::kLength:
@@ -157,11 +159,23 @@ bool NormSearch::CheckRank(const Constant& constant, const ir::Value* value) {
               result_.x->name(), rank ? std::to_string(*rank) : "unknown");
 }
 
+// The inverse root times a number is another numerator, not a weight.
+bool NormSearch::CheckIsRow(const ir::Node& node, int index) {
+  const ir::Value* scale = node.input(static_cast<size_t>(index));
+  const Resolution resolution = constants_.Resolve(scale);
+  if (!resolution.constant ||
+      resolution.constant->tensor.element_count() != 1) {
+    return true;
+  }
+  return FailWeakly("{}: '{}' is one element, not a weight", node.Describe(),
+                    scale->name());
+}
+
 bool NormSearch::BindScale(const Goal& goal, ir::Node* node, int index) {
   ir::Value* scale = node->input(static_cast<size_t>(index));
   const ir::Value* normalised = nullptr;
   for (SlotId slot : goal.inputs) {
-    if (slot != SlotOf(Role::kScale)) normalised = slots_[slot].value;
+    if (slot >= kRoleSlots) normalised = slots_[slot].value;
   }
   if (StripCasts(scale) == StripCasts(const_cast<ir::Value*>(normalised))) {
     return FailWeakly("{}: the scale is the normalised value itself",

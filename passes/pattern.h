@@ -26,12 +26,13 @@ namespace addnorm::passes {
 // operand.
 enum class Role {
   kScale,          // the norm's weight
+  kRowScale,       // the weight, which must not be a constant of one element
   kEpsilon,        // a constant of one element
   kLength,         // the constant length of the last axis of x
   kInverseLength,  // one divided by that
 };
-inline constexpr std::string_view kRoleNames[] = {"scale", "epsilon", "length",
-                                                  "inverse_length"};
+inline constexpr std::string_view kRoleNames[] = {
+    "scale", "row_scale", "epsilon", "length", "inverse_length"};
 
 struct PatternNode {
   std::string output;

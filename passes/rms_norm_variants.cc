@@ -7,6 +7,7 @@ namespace {
 
 // Free names in a row: the rule's operand (x, ms or mse), and the roles
 //   scale           the norm's weight, an operand of the fused op
+//   row_scale       the same, where a constant of one element is no weight
 //   epsilon         a constant of one element
 //   length          a constant, the length of the last axis
 //   inverse_length  a constant, 1 / length
