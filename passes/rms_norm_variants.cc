@@ -76,6 +76,17 @@ constexpr VariantRow kRows[] = {
        v = Mul(x, scale)
        y = Div(v, rms))"},
     {.rule = "norm",
+     .name = "scaled_inverse",
+     .tag = "scaled_inverse",
+     .recipe = "y = x * (r * w)",
+     .seen_in = "tf2onnx (TensorFlow's moments), spox",
+     .text = R"(
+       ms = rule.mean(x)
+       mse = rule.epsilon(ms)
+       r = rule.inverse(mse)
+       rw = Mul(r, row_scale)
+       y = Mul(x, rw))"},
+    {.rule = "norm",
      .name = "multiply_unscaled",
      .tag = "unscaled",
      .recipe = "y = x * r",
