@@ -84,7 +84,7 @@ bool NormSearch::BindConstant(double expected, const ir::Node& node,
   const ir::Value* value = node.input(static_cast<size_t>(index));
   const Resolution resolution = constants_.Resolve(value);
   if (!resolution.constant)
-    return Fail("{}: {}", node.Describe(), resolution.reason);
+    return FailWeakly("{}: {}", node.Describe(), resolution.reason);
   const std::optional<double> scalar = resolution.constant->scalar();
   if (!scalar)
     return Fail("{}: '{}' is not a single element", node.Describe(),
