@@ -208,6 +208,16 @@ constexpr VariantRow kRows[] = {
      .text = R"(
        minus_half = Constant<value_float = -0.5>()
        r = Pow(mse, minus_half))"},
+    {.rule = "inverse",
+     .name = "reciprocal_times_one",
+     .tag = "reciprocal_times_one",
+     .recipe = "r = (1 / sqrt(mse)) * 1",
+     .seen_in = "TorchScript's 1.0 / torch.sqrt(v)",
+     .text = R"(
+       rms = Sqrt(mse)
+       inverse = Reciprocal(rms)
+       one = Constant<value_float = 1.0>()
+       r = Mul(inverse, one))"},
 };
 
 }  // namespace
