@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "fmt/format.h"
 #include "passes/fused_op.h"
 #include "passes/operators.h"
@@ -94,6 +95,7 @@ std::vector<Site> SiteFinder::Find() {
     if (!IsInFusedBody(*graph)) FindIn(*graph);
   }
   RefuseSecondNorms();
+  DropPartsOfSites();
   return std::move(sites_);
 }
 
@@ -131,6 +133,7 @@ void SiteFinder::AddNorm(ir::Node* head) {
   if (head->graph()->function() != nullptr && norm.x->is_input()) return;
 
   Site site;
+  site.head = head;
   Candidate& candidate = site.candidate;
   candidate.graph = GraphLabel(*head->graph());
   candidate.node = has_add ? producer->Describe() : head->Describe();
@@ -210,6 +213,19 @@ void SiteFinder::RefuseSecondNorms() {
         "the same sum",
         taker->second->y);
   }
+}
+
+// An operator inside a site may look like the beginning of another norm.
+void SiteFinder::DropPartsOfSites() {
+  absl::flat_hash_set<const ir::Node*> inside;
+  for (const Site& site : sites_) {
+    if (site.candidate.verdict != Verdict::kFused) continue;
+    inside.insert(site.norm.nodes.begin(), site.norm.nodes.end());
+  }
+  std::erase_if(sites_, [&](const Site& site) {
+    return site.candidate.verdict != Verdict::kFused &&
+           inside.contains(site.head);
+  });
 }
 
 }  // namespace addnorm::passes

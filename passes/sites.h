@@ -22,6 +22,7 @@ namespace addnorm::passes {
 struct Site {
   Candidate candidate;      // verdict kFused: nothing known stands in the way
   ir::Node* add = nullptr;  // nullptr if the norm's input is not made by an Add
+  const ir::Node* head = nullptr;  // the norm's first operator
   NormMatch norm;
 };
 
@@ -46,6 +47,7 @@ class SiteFinder {
   std::string CheckAdd(const ir::Node& add);
   std::string CheckOperands(const ir::Node& add);
   void RefuseSecondNorms();
+  void DropPartsOfSites();
 
   ir::Model& model_;
   Constants& constants_;
