@@ -42,6 +42,15 @@ constexpr VariantRow kRows[] = {
        n = Div(x, rms)
        y = Mul(n, scale))"},
     {.rule = "norm",
+     .name = "unit_scale",
+     .tag = "rms_normalization_unscaled",
+     .recipe = "y = RMSNormalization(x, ones)",
+     .seen_in = "torch dynamo's rms_norm without weight at opset 23",
+     .text = R"(
+       shape = Shape(x)
+       ones = ConstantOfShape<value = 1>(shape)
+       y = RMSNormalization<axis = -1>(x, ones))"},
+    {.rule = "norm",
      .name = "rms_normalization",
      .tag = "rms_normalization",
      .recipe = "y = RMSNormalization(x, w)",
