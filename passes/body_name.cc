@@ -103,17 +103,37 @@ const ir::Function* CalledFunction(const ir::Function& caller,
                                    node.overload);
 }
 
-// FNV-1a, folded to 32 bits: stable over machines, versions and time.
-uint32_t Digest(std::string_view text) {
+// FNV-1a: stable over machines, versions and time.
+uint64_t Hash(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text)
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+uint32_t Digest(std::string_view text) {
+  const uint64_t hash = Hash(text);
   return static_cast<uint32_t>(hash ^ (hash >> 32));
 }
 
-}  // namespace
+// Functions that call functions …: deeper ones count by name.
+constexpr int kMaxDepth = 64;
 
-std::string BodyKey(const ir::Function& function) {
+using Keys = absl::flat_hash_map<const ir::Function*, std::string>;
+
+std::string KeyOf(const ir::Function& function, Keys& callees, int depth);
+
+// A callee's key stands in its callers' keys as a digest, each made once.
+const std::string& CalleeKey(const ir::Function& callee, Keys& callees,
+                             int depth) {
+  if (const auto known = callees.find(&callee); known != callees.end())
+    return known->second;
+  std::string key = depth > kMaxDepth ? callee.domain + ":" + callee.name
+                                      : KeyOf(callee, callees, depth);
+  return callees[&callee] = fmt::format("{:016x}", Hash(key));
+}
+
+std::string KeyOf(const ir::Function& function, Keys& callees, int depth) {
   std::string key = Names(function.body.inputs()) + ">" +
                     Names(function.body.outputs()) + "\n";
   for (const ir::Node& node : function.body.nodes()) {
@@ -124,11 +144,19 @@ std::string BodyKey(const ir::Function& function) {
       fmt::format_to(std::back_inserter(key), "{}:{}={};", attribute.name,
                      attribute.type, ValueKey(attribute));
     }
-    fmt::format_to(std::back_inserter(key), ">({})\n", Names(node.inputs()));
+    fmt::format_to(std::back_inserter(key), ">({})", Names(node.inputs()));
     const ir::Function* callee = CalledFunction(function, node);
-    if (callee != nullptr) key += "{" + BodyKey(*callee) + "}";
+    if (callee != nullptr) key += CalleeKey(*callee, callees, depth + 1);
+    key += "\n";
   }
   return key;
+}
+
+}  // namespace
+
+std::string BodyKey(const ir::Function& function) {
+  Keys callees;
+  return KeyOf(function, callees, 0);
 }
 
 std::string BodyName(std::string_view variant, const ir::Function& function) {

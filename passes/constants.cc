@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "fmt/format.h"
+#include "passes/operators.h"
 
 namespace addnorm::passes {
 namespace {
@@ -112,15 +113,60 @@ bool IsRandom(const ir::Node& node) {
          IsOneOf(node.op_type(), {"Bernoulli", "Multinomial", "Dropout"});
 }
 
+// Bits of the significand, the hidden one included; 0: not a type that a
+// number may be cast to and stay the same for our purposes.
+int Precision(DataType type) {
+  switch (type) {
+    case DataType::kDouble:
+      return 53;
+    case DataType::kFloat:
+      return 24;
+    case DataType::kFloat16:
+      return 11;
+    case DataType::kBFloat16:
+      return 8;
+    case DataType::kInt32:
+    case DataType::kInt64:
+      return 31;
+    default:
+      return 0;
+  }
+}
+
+// True if a Cast to the type leaves the number as it is.
+bool Keeps(double value, DataType type) {
+  const bool is_integer = type == DataType::kInt32 || type == DataType::kInt64;
+  if (is_integer && (std::nearbyint(value) != value)) return false;
+  if (std::abs(value) > (type == DataType::kFloat16 ? 65504 : 1e30))
+    return false;
+  int exponent = 0;
+  const double significand = std::frexp(value, &exponent);
+  const double scaled = std::ldexp(significand, Precision(type));
+  return Precision(type) > 0 && std::nearbyint(scaled) == scaled;
+}
+
+// The number after the nodes between the root and the value.
+std::optional<double> ScalarAfter(const std::vector<ir::Node*>& chain,
+                                  std::optional<double> value) {
+  for (auto node = chain.rbegin(); node != chain.rend() && value; ++node) {
+    if (!(*node)->Is("", "Cast")) continue;
+    const ir::Attribute* to = (*node)->attribute("to");
+    const auto* type = to == nullptr ? nullptr : to->get<int64_t>();
+    if (type == nullptr || !Keeps(*value, static_cast<DataType>(*type)))
+      return std::nullopt;
+  }
+  return value;
+}
+
 }  // namespace
 
-bool IsConstantForwarding(const ir::Node& node) {
-  return node.domain().empty() && node.outputs().size() == 1 &&
+bool IsConstantForwarding(const ir::Model& model, const ir::Node& node) {
+  return IsStandardOp(model, node) && node.outputs().size() == 1 &&
          IsOneOf(node.op_type(), {"Cast", "CastLike", "Identity", "Reshape",
                                   "Squeeze", "Unsqueeze"});
 }
 
-std::optional<double> Constant::scalar() const {
+std::optional<double> Constant::root_scalar() const {
   if (tensor.element_count() != 1 || tensor.inline_bytes() == nullptr)
     return std::nullopt;
   return Element(tensor, 0);
@@ -151,7 +197,7 @@ Resolution Constants::ReadTensor(const ir::Value* value,
             {},
             fmt::format("'{}' has more than one element", value->name())};
   }
-  Constant constant{value, tensor, "", tensor.dims.size()};
+  Constant constant{value, tensor, "", tensor.dims.size(), std::nullopt};
   if (tensor.inline_bytes() == nullptr) {
     if (model_.reader == nullptr) {
       return {std::nullopt,
@@ -184,7 +230,8 @@ Resolution Constants::ResolveRoot(const ir::Value* value) {
       return ReadTensor(value, *tensor);
     if (const ir::Attribute* attribute = producer->attribute("value_float")) {
       ir::Tensor unknown{"", DataType::kFloat, {}, ir::OpaqueElements{}};
-      return {Constant{value, std::move(unknown), attribute->ref_attr_name, 0},
+      return {Constant{value, std::move(unknown), attribute->ref_attr_name, 0,
+                       std::nullopt},
               {},
               ""};
     }
@@ -197,13 +244,15 @@ Resolution Constants::Resolve(const ir::Value* value) {
   std::vector<ir::Node*> chain;
   const ir::Value* root = value;
   while (root->producer() != nullptr &&
-         IsConstantForwarding(*root->producer()) &&
+         IsConstantForwarding(model_, *root->producer()) &&
          root->producer()->input(0) != nullptr && chain.size() < kMaxChain) {
     chain.push_back(root->producer());
     root = root->producer()->input(0);
   }
   Resolution resolution = ResolveRoot(root);
   if (!resolution.constant) return resolution;
+  resolution.constant->scalar =
+      ScalarAfter(chain, resolution.constant->root_scalar());
   auto& rank = resolution.constant->rank;
   for (auto node = chain.rbegin(); node != chain.rend(); ++node) {
     if (IsOneOf((*node)->op_type(), {"Cast", "CastLike", "Identity"})) continue;

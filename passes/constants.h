@@ -34,9 +34,13 @@ struct Constant {
   std::optional<size_t>
       rank;  // of the value itself, after Reshape and the like
 
-  // The one element as a number, in any numeric type; nullopt for more or none.
-  std::optional<double> scalar() const;
-  // Elements of an integer tensor.
+  // The one element of the value itself; nullopt for more or none, and if a
+  // Cast on the way changes the number.
+  std::optional<double> scalar;
+
+  // The root's one element, in any numeric type.
+  std::optional<double> root_scalar() const;
+  // The root's elements, if it is an integer tensor.
   std::optional<std::vector<int64_t>> integers() const;
 };
 
@@ -71,7 +75,7 @@ class Constants {
 };
 
 // True for the nodes that Resolve looks through.
-bool IsConstantForwarding(const ir::Node& node);
+bool IsConstantForwarding(const ir::Model& model, const ir::Node& node);
 
 }  // namespace addnorm::passes
 

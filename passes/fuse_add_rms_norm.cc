@@ -3,10 +3,13 @@
 #include "passes/fuse_add_rms_norm.h"
 
 #include <algorithm>
+#include <list>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "fmt/format.h"
@@ -15,6 +18,7 @@
 #include "passes/fused_op.h"
 #include "passes/rewriter.h"
 #include "passes/sites.h"
+#include "passes/target.h"
 
 namespace addnorm::passes {
 namespace {
@@ -29,37 +33,38 @@ constexpr int64_t kFunctionsIrVersion = 8;
 
 class Fuser {
  public:
-  explicit Fuser(ir::Model& model) : model_(model), rewriter_(model) {}
+  Fuser(ir::Model& model, const PassContext& context)
+      : model_(model), context_(context), rewriter_(model) {}
 
   // Fuses the site, or says in its candidate why not.
   void Fuse(Constants& constants, Site& site);
 
+  // True if the site's first operator went with another site: then it is a part
+  // of that one that looks like the beginning of a norm.
+  bool IsPartOfAnother(const Site& site) const {
+    return site.candidate.verdict != Verdict::kFused &&
+           gone_.contains(site.head);
+  }
+
  private:
+  bool SharesNoNode(const Site& site) const {
+    return std::none_of(
+        site.norm.nodes.begin(), site.norm.nodes.end(),
+        [&](const ir::Node* node) { return gone_.contains(node); });
+  }
+  std::string CheckScope(const ir::Graph& graph) const;
+  Emission Emit(Constants& constants, Site& site);
   std::string TryFuse(Constants& constants, Site& site);
-  std::string AddFunction(FusedOp& op);
+  std::string AddFunction(std::list<ir::Function>& function);
 
   ir::Model& model_;
+  const PassContext& context_;
   Rewriter rewriter_;
   absl::flat_hash_set<const ir::Graph*> sorted_;
   absl::flat_hash_set<const ir::Node*> gone_;
+  // Two norms on one sum: the first takes the Add, the other reads the sum.
+  absl::flat_hash_map<const ir::Node*, std::string> takers_;
 };
-
-CallReplacement MakeCall(const Site& site, FusedOp& op) {
-  CallReplacement call{.root = site.add,
-                       .nodes = {site.add},
-                       .operands = op.operands,
-                       .results = {site.norm.y, site.norm.x},
-                       .domain = std::string(kFusedDomain),
-                       .op_type = op.name(),
-                       .attributes = {}};
-  for (ir::Node* node : site.norm.nodes) {
-    const auto& shared = site.norm.shared;
-    if (std::find(shared.begin(), shared.end(), node) == shared.end())
-      call.nodes.push_back(node);
-  }
-  call.attributes.push_back(std::move(op.epsilon));
-  return call;
-}
 
 void Fuser::Fuse(Constants& constants, Site& site) {
   site.candidate.reason = TryFuse(constants, site);
@@ -67,38 +72,83 @@ void Fuser::Fuse(Constants& constants, Site& site) {
     site.candidate.verdict = Verdict::kNotFused;
 }
 
+Emission Fuser::Emit(Constants& constants, Site& site) {
+  Emission emission = FindTarget(context_.target).emit(model_, constants, site);
+  if (emission.reason.empty() || !context_.mixed) return emission;
+  site.candidate.hint = "portable: " + emission.reason;
+  return FindTarget(Target::kPortable).emit(model_, constants, site);
+}
+
 std::string Fuser::TryFuse(Constants& constants, Site& site) {
   ir::Graph& graph = *site.add->graph();
-  for (const ir::Node* node : site.norm.nodes) {
-    if (gone_.contains(node))
-      return "a node of the norm belongs to another site";
+  if (const auto taker = takers_.find(site.add); taker != takers_.end()) {
+    return fmt::format(
+        "the norm that makes '{}' takes the Add; this one reads the same sum",
+        taker->second);
   }
-  FusedOp op = BuildFusedOp(model_, constants, *site.add, site.norm);
-  if (op.function.empty()) return op.reason;
+  if (!SharesNoNode(site)) return "a node of the norm belongs to another site";
+  if (std::string reason = CheckScope(graph); !reason.empty()) return reason;
+  Emission emission = Emit(constants, site);
+  if (!emission.reason.empty()) return emission.reason;
   if (sorted_.insert(&graph).second) rewriter_.Sort(graph);
-  CallReplacement call = MakeCall(site, op);
+  CallReplacement& call = emission.call;
   const std::optional<Place> place = rewriter_.FindPlace(call);
   if (!place) {
     return fmt::format(
         "the scale '{}' depends on the sum: fused, they would be a cycle",
         site.norm.scale == nullptr ? "" : site.norm.scale->name());
   }
-  site.candidate.op = op.name();
-  if (std::string reason = AddFunction(op); !reason.empty()) return reason;
+  if (std::string reason = AddFunction(emission.function); !reason.empty()) {
+    return reason;
+  }
+  const std::string domain = call.domain;
+  site.candidate.op = domain.empty() || domain == kFusedDomain
+                          ? call.op_type
+                          : fmt::format("{}.{}", domain, call.op_type);
+  takers_.emplace(site.add, site.norm.y->name());
   gone_.insert(call.nodes.begin(), call.nodes.end());
   rewriter_.ReplaceByCall(std::move(call), *place);
-  rewriter_.ImportDomain(graph, std::string(kFusedDomain), kFusedDomainVersion);
+  rewriter_.ImportDomain(graph, domain, emission.domain_version);
   return "";
 }
 
-std::string Fuser::AddFunction(FusedOp& op) {
-  const ir::Function* known = model_.FindFunction(kFusedDomain, op.name());
+// A body is written for the model's opset, and must mean the same where it is.
+std::string Fuser::CheckScope(const ir::Graph& graph) const {
+  if (graph.function() == nullptr) return "";
+  for (const ir::OpsetImport& import : graph.function()->opset_imports) {
+    if (!import.domain.empty()) continue;
+    const int64_t model = model_.OpsetVersion("").value_or(0);
+    if (import.version == model) return "";
+    return fmt::format("the function imports opset {}, the model {}",
+                       import.version, model);
+  }
+  return "";
+}
+
+bool IsSameFunction(const ir::Function& a, const ir::Function& b) {
+  const auto imports = [](const ir::Function& function) {
+    std::vector<std::pair<std::string, int64_t>> pairs;
+    for (const ir::OpsetImport& import : function.opset_imports) {
+      pairs.emplace_back(import.domain, import.version);
+    }
+    std::sort(pairs.begin(), pairs.end());
+    return pairs;
+  };
+  return a.attributes == b.attributes && imports(a) == imports(b) &&
+         BodyKey(a) == BodyKey(b);
+}
+
+// The model has each body once.
+std::string Fuser::AddFunction(std::list<ir::Function>& function) {
+  if (function.empty()) return "";
+  const std::string name = function.front().name;
+  const ir::Function* known = model_.FindFunction(kFusedDomain, name);
   if (known == nullptr) {
-    rewriter_.AddFunction(std::move(op.function));
+    rewriter_.AddFunction(std::move(function));
     return "";
   }
-  if (BodyKey(*known) == BodyKey(op.function.front())) return "";
-  return fmt::format("the model has another function named '{}'", op.name());
+  if (IsSameFunction(*known, function.front())) return "";
+  return fmt::format("the model has another function named '{}'", name);
 }
 
 absl::StatusOr<std::vector<Site>> FindSites(ir::Model& model,
@@ -113,12 +163,44 @@ absl::StatusOr<std::vector<Site>> FindSites(ir::Model& model,
   return FindSites(model, constants, context);
 }
 
-std::string CheckOpset(const ir::Model& model) {
+// A reason that holds for every site of the model.
+std::string CheckImports(const ir::Model& model) {
   const std::optional<int64_t> opset = model.OpsetVersion("");
   if (!opset) return "the model imports no version of the default domain";
-  if (*opset >= kOldestOpset && *opset <= kNewestOpset) return "";
-  return fmt::format("opset {} is not known, expected {} to {}", *opset,
-                     kOldestOpset, kNewestOpset);
+  if (*opset < kOldestOpset || *opset > kNewestOpset) {
+    return fmt::format("opset {} is not known, expected {} to {}", *opset,
+                       kOldestOpset, kNewestOpset);
+  }
+  const std::optional<int64_t> ours = model.OpsetVersion(kFusedDomain);
+  if (!ours || *ours == kFusedDomainVersion) return "";
+  return fmt::format("the model imports {} in version {}, expected {}",
+                     kFusedDomain, *ours, kFusedDomainVersion);
+}
+
+// Functions that this pass made need a version that knows functions.
+int64_t RaisedIrVersion(const ir::Model& model) {
+  const bool has_new_function =
+      std::any_of(model.functions.begin(), model.functions.end(),
+                  [](const ir::Function& function) {
+                    return function.source == ir::kNoSource;
+                  });
+  return has_new_function ? std::max(model.ir_version, kFunctionsIrVersion)
+                          : model.ir_version;
+}
+
+void AddNotes(const ir::Model& model, PassContext& context) {
+  const int fused = context.report.Count(Verdict::kFused);
+  const TargetRow& target = FindTarget(context.target);
+  if (fused > 0 && !target.is_exact) {
+    context.report.notes.push_back(fmt::format(
+        "target {} rounds differently: results are not bit for bit the input's",
+        target.name));
+  }
+  const int64_t raised = RaisedIrVersion(model);
+  if (raised == model.ir_version) return;
+  context.report.notes.push_back(fmt::format(
+      "ir_version raised from {} to {}: older ones have no functions",
+      model.ir_version, raised));
 }
 
 }  // namespace
@@ -129,23 +211,21 @@ absl::Status FuseAddRmsNorm(ir::Model& model, PassContext& context) {
       FindSites(model, constants, context);
   if (!sites.ok()) return sites.status();
 
-  const std::string opset_reason = CheckOpset(model);
-  Fuser fuser(model);
+  const std::string imports_reason = CheckImports(model);
+  Fuser fuser(model, context);
   for (Site& site : *sites) {
-    if (site.candidate.verdict == Verdict::kFused && !opset_reason.empty()) {
+    if (site.candidate.verdict == Verdict::kFused && !imports_reason.empty()) {
       site.candidate.verdict = Verdict::kNotFused;
-      site.candidate.reason = opset_reason;
+      site.candidate.reason = imports_reason;
     }
     if (site.candidate.verdict == Verdict::kFused) fuser.Fuse(constants, site);
+  }
+  for (Site& site : *sites) {
+    if (fuser.IsPartOfAnother(site)) continue;
     context.report.candidates.push_back(std::move(site.candidate));
   }
-  const bool has_fused = context.report.Count(Verdict::kFused) > 0;
-  if (has_fused && model.ir_version < kFunctionsIrVersion) {
-    context.report.notes.push_back(fmt::format(
-        "ir_version raised from {} to {}: older ones have no functions",
-        model.ir_version, kFunctionsIrVersion));
-    model.ir_version = kFunctionsIrVersion;
-  }
+  AddNotes(model, context);
+  model.ir_version = RaisedIrVersion(model);
   return absl::OkStatus();
 }
 

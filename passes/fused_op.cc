@@ -48,7 +48,6 @@ ir::Attribute Clone(const ir::Attribute& attribute) {
   clone(static_cast<const std::vector<int64_t>*>(nullptr));
   clone(static_cast<const std::vector<float>*>(nullptr));
   clone(static_cast<const ir::Tensor*>(nullptr));
-  if (auto* tensor = std::get_if<ir::Tensor>(&copy.value)) tensor->name.clear();
   return copy;
 }
 
@@ -65,6 +64,7 @@ class BodyBuilder {
   bool EpsilonIsOperand() const;
   ir::Value* Copy(const ir::Node& node);
   ir::Value* CopyOperand(const ir::Node& node, int index);
+  bool IsInEpsilonChain(const ir::Node* node, int index) const;
   ir::Value* CopyValue(const ir::Value* value);
   ir::Value* CopyConstant(const ir::Value* value);
   ir::Value* MakeEpsilon();
@@ -87,6 +87,7 @@ class BodyBuilder {
   ir::Graph* body_ = nullptr;
   ir::Value* scale_ = nullptr;
   ir::Value* epsilon_ = nullptr;
+  const ir::Node* epsilon_chain_ = nullptr;  // of it, the node being copied
   absl::flat_hash_map<const ir::Value*, ir::Value*> copies_;
 };
 
@@ -129,23 +130,33 @@ void BodyBuilder::AddInputs() {
   if (!match_.epsilon) return;
   op_.epsilon.ref_attr_name = match_.epsilon->reference;
   if (op_.epsilon.ref_attr_name.empty()) {
-    op_.epsilon.value = static_cast<float>(*match_.epsilon->scalar());
+    op_.epsilon.value = static_cast<float>(*match_.epsilon->root_scalar());
   }
   if (!EpsilonIsOperand()) return;
   epsilon_ = body_->AddInput(std::string(kEpsilonAttribute));
-  op_.operands.push_back(match_.epsilon_operand.node->input(
-      static_cast<size_t>(match_.epsilon_operand.index)));
+  // The Casts between the constant and its use are copied with the norm.
+  op_.operands.push_back(const_cast<ir::Value*>(match_.epsilon->root));
 }
 
-// What is in a data file stays there: the file, not the model, says what it is.
 bool BodyBuilder::EpsilonIsOperand() const {
-  if (match_.epsilon_operand.node == nullptr ||
-      !match_.epsilon->reference.empty())
-    return false;
-  const ir::Tensor* initializer = match_.epsilon->root->initializer();
-  const bool is_external = initializer != nullptr && initializer->is_external();
-  return is_external || !FitsFloat(*match_.epsilon->scalar()) ||
-         model_.OpsetVersion("").value_or(0) < kValueFloatOpset;
+  const Constant& epsilon = *match_.epsilon;
+  const Operand& operand = match_.epsilon_operand;
+  if (operand.node == nullptr || !epsilon.reference.empty()) return false;
+  // What is in a data file stays there: the file says what it is.
+  const ir::Tensor* initializer = epsilon.root->initializer();
+  if (initializer != nullptr && initializer->is_external()) return true;
+  if (model_.OpsetVersion("").value_or(0) < kValueFloatOpset) return true;
+  if (!ir::IsFloat(epsilon.tensor.type)) return true;
+  if (!FitsFloat(*epsilon.root_scalar())) return true;
+  // The attribute has rank 0; a Reshape or Squeeze may not take that.
+  const auto chain =
+      constants_
+          .Resolve(operand.node->input(static_cast<size_t>(operand.index)))
+          .chain;
+  return std::any_of(chain.begin(), chain.end(), [](const ir::Node* node) {
+    return !node->Is("", "Cast") && !node->Is("", "CastLike") &&
+           !node->Is("", "Identity");
+  });
 }
 
 ir::Value* BodyBuilder::NewValue(std::string_view op_type) {
@@ -174,6 +185,7 @@ ir::Value* BodyBuilder::Copy(const ir::Node& node) {
     inputs.push_back(input);
   }
   ir::Node* copy = body_->AddNode(node.domain(), node.op_type());
+  copy->overload = node.overload;
   CopyAttributes(node, copy);
   for (ir::Value* input : inputs) body_->AddNodeInput(copy, input);
   ir::Value* output = node.output(0) == match_.y ? body_->AddValue("y")
@@ -187,8 +199,23 @@ ir::Value* BodyBuilder::CopyOperand(const ir::Node& node, int index) {
   const Operand operand{&node, index};
   if (scale_ != nullptr && operand == match_.scale_operand) return scale_;
   const ir::Value* value = node.input(static_cast<size_t>(index));
-  if (operand == match_.epsilon_operand && epsilon_ != nullptr) return epsilon_;
+  const bool is_epsilon =
+      match_.epsilon &&
+      (operand == match_.epsilon_operand || IsInEpsilonChain(&node, index));
+  if (is_epsilon && value == match_.epsilon->root) {
+    return epsilon_ != nullptr ? epsilon_ : MakeEpsilon();
+  }
+  if (is_epsilon) {
+    epsilon_chain_ = value->producer();
+    return Copy(*value->producer());
+  }
   return CopyValue(value);
+}
+
+// True while the Casts between epsilon's constant and its use are copied. The
+// same constant may be a number elsewhere in the norm.
+bool BodyBuilder::IsInEpsilonChain(const ir::Node* node, int index) const {
+  return node == epsilon_chain_ && index == 0;
 }
 
 ir::Value* BodyBuilder::CopyValue(const ir::Value* value) {
@@ -203,8 +230,7 @@ ir::Value* BodyBuilder::CopyValue(const ir::Value* value) {
     return nullptr;
   }
   if (resolution.constant->root != value) return Copy(*producer);
-  const bool is_epsilon = match_.epsilon && match_.epsilon->root == value;
-  ir::Value* made = is_epsilon ? MakeEpsilon() : CopyConstant(value);
+  ir::Value* made = CopyConstant(value);
   copies_[value] = made;
   return made;
 }
@@ -246,7 +272,7 @@ void BodyBuilder::CopyAttributes(const ir::Node& node, ir::Node* copy) {
   for (const ir::Attribute& attribute : node.attributes) {
     copy->attributes.push_back(Clone(attribute));
   }
-  if (match_.epsilon_attribute.empty() || &node != match_.nodes[0]) return;
+  if (match_.epsilon_attribute.empty() || &node != match_.epsilon_node) return;
   TakeOverEpsilon(node, copy);
 }
 

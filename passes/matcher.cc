@@ -15,6 +15,7 @@ namespace {
 
 // Functions that call functions that … are a norm.
 constexpr int kMaxCallDepth = 16;
+constexpr int kMaxBodies = 256;
 
 // The operators that a rule's rows begin with.
 void CollectHeads(const std::string& rule, std::vector<std::string>& heads) {
@@ -66,47 +67,68 @@ bool Matcher::IsHead(const ir::Node& node) const {
 NormMatch Matcher::MatchFrom(ir::Node* head) {
   if (IsStandardOp(model_, *head))
     return NormSearch(model_, constants_, head).Run();
-  return MatchCall(head, 0);
+  bodies_left_ = kMaxBodies;
+  return MatchCall(head, nullptr);
 }
 
-NormMatch Matcher::MatchCall(ir::Node* call, int depth) {
-  const ir::Function* function =
-      model_.FindFunction(call->domain(), call->op_type(), call->overload);
+ir::TensorType Matcher::TypeOf(const ir::Value& value,
+                               const Frame* frame) const {
+  if (value.type.known() || value.type.shape || frame == nullptr)
+    return value.type;
+  const auto& inputs = frame->function->body.inputs();
+  const auto parameter = std::find(inputs.begin(), inputs.end(), &value);
+  if (parameter == inputs.end()) return value.type;
+  const ir::Value* argument =
+      frame->call->input(static_cast<size_t>(parameter - inputs.begin()));
+  return argument == nullptr ? value.type : TypeOf(*argument, frame->outer);
+}
+
+NormMatch Matcher::MatchCall(ir::Node* call, const Frame* outer) {
+  const Frame frame{.call = call,
+                    .function = model_.FindFunction(
+                        call->domain(), call->op_type(), call->overload),
+                    .outer = outer,
+                    .depth = outer == nullptr ? 0 : outer->depth + 1};
   NormMatch none;
   none.x = StripCasts(call->input(0));
-  if (function == nullptr || depth > kMaxCallDepth ||
-      no_norms_.contains(function))
-    return none;
-  if (call->inputs().size() != function->body.inputs().size() ||
-      call->outputs().size() != 1 || call->output(0) == nullptr) {
+  if (frame.function == nullptr || frame.depth > kMaxCallDepth ||
+      --bodies_left_ < 0 || no_norms_.contains(frame.function)) {
     return none;
   }
-  const NormMatch body = MatchBody(*function, *call, depth);
-  none.needs_type = body.needs_type;
-  if (!body.found() && !body.needs_type) no_norms_.insert(function);
-  if (!body.found()) return none;
-  return NormSearch(model_, constants_, call).RunCall(*function, body);
+  const auto& body = frame.function->body;
+  if (call->inputs().size() != body.inputs().size() ||
+      call->outputs().size() != 1 || call->output(0) == nullptr ||
+      body.outputs().size() != 1) {
+    return none;
+  }
+  const NormMatch match = MatchBody(frame);
+  none.needs_type = match.needs_type;
+  none.uses_type = match.uses_type;
+  if (match.found())
+    return NormSearch(model_, constants_, call).RunCall(*frame.function, match);
+  if (!match.uses_type && bodies_left_ > 0) no_norms_.insert(frame.function);
+  return none;
 }
 
-NormMatch Matcher::MatchBody(const ir::Function& function, const ir::Node& call,
-                             int depth) {
+NormMatch Matcher::MatchBody(const Frame& frame) {
   NormMatch none;
-  const auto& inputs = function.body.inputs();
-  for (const ir::Node& node : function.body.nodes()) {
+  const ir::Graph& body = frame.function->body;
+  const auto is_parameter = [&](const ir::Value* value) {
+    const auto& inputs = body.inputs();
+    return std::find(inputs.begin(), inputs.end(), value) != inputs.end();
+  };
+  for (const ir::Node& node : body.nodes()) {
     if (!IsHead(node)) continue;
     auto* head = const_cast<ir::Node*>(&node);
-    const auto parameter =
-        std::find(inputs.begin(), inputs.end(), StripCasts(head->input(0)));
-    if (parameter == inputs.end()) continue;
-    const ir::Value* argument =
-        call.input(static_cast<size_t>(parameter - inputs.begin()));
-    if (argument == nullptr) continue;
-    NormMatch match = IsStandardOp(model_, node)
-                          ? NormSearch(model_, constants_, head, argument).Run()
-                          : MatchCall(head, depth + 1);
+    const ir::Value* x = StripCasts(head->input(0));
+    NormMatch match =
+        IsStandardOp(model_, node)
+            ? NormSearch(model_, constants_, head, TypeOf(*x, &frame)).Run()
+            : MatchCall(head, &frame);
     none.needs_type |= match.needs_type;
-    if (match.found() && function.body.outputs().size() == 1 &&
-        match.y == function.body.outputs()[0]) {
+    none.uses_type |= match.uses_type;
+    if (match.found() && is_parameter(match.x) &&
+        match.y == body.outputs()[0]) {
       return match;
     }
   }

@@ -43,10 +43,11 @@ struct NormMatch {
 
   ir::Value* scale = nullptr;  // nullptr for a norm without weight
   Operand scale_operand;
-  // Epsilon is an operand of a node, or an attribute of nodes[0], or neither:
-  // there is none, or a called function keeps it to itself.
+  // Epsilon is an operand of a node, or an attribute of one, or neither: there
+  // is none, or a called function keeps it to itself.
   Operand epsilon_operand;
   std::optional<Constant> epsilon;  // the constant, where known
+  const ir::Node* epsilon_node = nullptr;
   std::string epsilon_attribute;
   std::string variant;  // tags of the rows: "mul_reciprocal"
 
@@ -54,6 +55,7 @@ struct NormMatch {
   size_t depth = 0;    // how many operators had matched there
   bool needs_type =
       false;  // an unknown type or shape stood in the way somewhere
+  bool uses_type = false;  // another type of x could give another answer
 
   bool found() const { return y != nullptr; }
 };
@@ -71,16 +73,25 @@ class Matcher {
   NormMatch MatchFrom(ir::Node* head);
 
  private:
-  NormMatch MatchCall(ir::Node* call, int depth);
-  // The norm that the body is, from one of its inputs to its output, for an
-  // argument of the type of a call's.
-  NormMatch MatchBody(const ir::Function& function, const ir::Node& call,
-                      int depth);
+  // A call being looked into, within the one that led there.
+  struct Frame {
+    const ir::Node* call = nullptr;
+    const ir::Function* function = nullptr;
+    const Frame* outer = nullptr;
+    int depth = 0;
+  };
+  NormMatch MatchCall(ir::Node* call, const Frame* outer);
+  // The norm that the body is, from one of its inputs to its output.
+  NormMatch MatchBody(const Frame& frame);
+  // Of a value in the frame's body: its own, or what its calls say.
+  ir::TensorType TypeOf(const ir::Value& value, const Frame* frame) const;
 
   ir::Model& model_;
   Constants& constants_;
   // Functions that are no norms, whatever the types of a call's operands.
   absl::flat_hash_set<const ir::Function*> no_norms_;
+  // Bodies that may still be looked into from one head, as calls can branch.
+  int bodies_left_ = 0;
 };
 
 // The value before Casts, CastLikes and Identities of the same graph.

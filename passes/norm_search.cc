@@ -84,13 +84,13 @@ bool NormSearch::SolveIdentity(const Goal& goal, Agenda rest) {
 }
 
 bool NormSearch::SolveOperator(const Goal& goal, const Agenda& rest) {
-  // The bound operand that the fewest nodes read leads to the candidates.
+  // What was bound last leads to the candidates: x may have many readers.
   ir::Value* bound = nullptr;
+  SlotId last = 0;
   for (SlotId slot : goal.inputs) {
-    ir::Value* value = slots_[slot].value;
-    if (value == nullptr) continue;
-    if (bound == nullptr || value->uses().size() < bound->uses().size())
-      bound = value;
+    if (slots_[slot].value == nullptr || slot < last) continue;
+    bound = slots_[slot].value;
+    last = slot;
   }
   ADDNORM_CHECK(bound != nullptr,
                 "a variant row's node reads nothing that is bound");
@@ -151,9 +151,14 @@ std::vector<ir::Node*> NormSearch::ReadersThroughCasts(ir::Value* value) const {
 std::optional<size_t> NormSearch::RankOf(const ir::Value* value) {
   // Elementwise steps and Casts keep the rank of x.
   if (value->type.shape) return value->type.shape->size();
-  if (x_type_.shape) return x_type_.shape->size();
+  if (ShapeOfX()) return ShapeOfX()->size();
   needs_type_ = true;
   return std::nullopt;
+}
+
+const std::optional<ir::Shape>& NormSearch::ShapeOfX() {
+  uses_type_ = true;
+  return x_type_.shape;
 }
 
 bool NormSearch::FailExpecting(const ir::Value& value, const std::string& op) {
@@ -184,21 +189,39 @@ bool NormSearch::Record(Failure failure) {
 // Gives a call what the body of its function was matched as.
 NormMatch NormSearch::RunCall(const ir::Function& function,
                               const NormMatch& body) {
-  const auto index_of = [&](const ir::Value* parameter) {
-    const auto& inputs = function.body.inputs();
-    return static_cast<size_t>(
-        std::find(inputs.begin(), inputs.end(), parameter) - inputs.begin());
-  };
+  const auto& inputs = function.body.inputs();
+  const auto x = std::find(inputs.begin(), inputs.end(), body.x);
+  ir::Value* argument = head_->input(static_cast<size_t>(x - inputs.begin()));
+  if (argument == nullptr) return Failed();
   operators_ = {head_};
-  result_.x = StripCasts(head_->input(index_of(body.x)));
+  result_.epsilon_node = head_;
+  result_.x = StripCasts(argument);
   result_.variant = body.variant.empty() ? "call" : "call_" + body.variant;
-  if (const size_t i = index_of(body.scale); i < head_->inputs().size()) {
-    result_.scale = head_->input(i);
-    result_.scale_operand = {head_, static_cast<int>(i)};
-  }
-  if (!BindEpsilonOfCall(function, body)) return Failed();
-  FollowCasts(head_->input(index_of(body.x)), result_.x);
+  result_.uses_type = body.uses_type;
+  if (!BindEpsilonOfCall(function, body) || !BindOperandsOfCall(function, body))
+    return Failed();
+  FollowCasts(argument, result_.x);
   return Accept(head_->output(0)) ? result_ : Failed();
+}
+
+// What the call reads beside x and epsilon is its weight, whatever the function
+// makes of it.
+bool NormSearch::BindOperandsOfCall(const ir::Function& function,
+                                    const NormMatch& body) {
+  for (size_t i = 0; i < head_->inputs().size(); ++i) {
+    const Operand operand{head_, static_cast<int>(i)};
+    ir::Value* value = head_->input(i);
+    if (function.body.inputs()[i] == body.x || value == nullptr ||
+        operand == result_.epsilon_operand) {
+      continue;
+    }
+    if (result_.scale != nullptr) {
+      return Fail("{} has more operands than a norm", head_->Describe());
+    }
+    result_.scale = value;
+    result_.scale_operand = operand;
+  }
+  return true;
 }
 
 bool NormSearch::BindEpsilonOfCall(const ir::Function& function,
@@ -216,7 +239,8 @@ bool NormSearch::BindEpsilonOfCall(const ir::Function& function,
     return BindEpsilon(head_, static_cast<int>(found - inputs.begin()));
   }
   if (body.epsilon_attribute.empty()) return true;
-  const ir::Attribute* inner = body.nodes[0]->attribute(body.epsilon_attribute);
+  const ir::Attribute* inner =
+      body.epsilon_node->attribute(body.epsilon_attribute);
   if (inner != nullptr) result_.epsilon_attribute = inner->ref_attr_name;
   return true;
 }
@@ -233,6 +257,7 @@ NormMatch NormSearch::Run() {
                                 .constant = std::nullopt};
   if (!Solve({{&norm, {kXSlot}, kYSlot}})) return Failed();
   result_.needs_type = needs_type_;
+  result_.uses_type |= uses_type_;
   result_.variant = fmt::format("{}", fmt::join(tags_, "_"));
   return result_;
 }
@@ -240,6 +265,7 @@ NormMatch NormSearch::Run() {
 NormMatch NormSearch::Failed() {
   result_.y = nullptr;
   result_.needs_type = needs_type_;
+  result_.uses_type |= uses_type_;
   if (!failure_) return result_;
   result_.depth = failure_->depth;
   result_.reason = failure_->text;

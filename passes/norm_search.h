@@ -63,16 +63,16 @@ inline bool Contains(const std::vector<ir::Node*>& nodes,
 
 class NormSearch {
  public:
-  // `argument`: in the body of a called function, the value that the call gives
-  // it to norm. What is known of its type is known of the parameter's.
+  // `argument`: in the body of a called function, the type of the value that
+  // the call gives it to norm.
   NormSearch(ir::Model& model, Constants& constants, ir::Node* head,
-             const ir::Value* argument = nullptr)
+             std::optional<ir::TensorType> argument = std::nullopt)
       : model_(model),
         constants_(constants),
         head_(head),
         graph_(head->graph()),
-        is_callee_(argument != nullptr),
-        x_type_(is_callee_ ? argument->type
+        is_callee_(argument.has_value()),
+        x_type_(is_callee_ ? *std::move(argument)
                            : StripCasts(head->input(0))->type) {}
 
   NormMatch Run();
@@ -101,10 +101,12 @@ class NormSearch {
   bool CheckIsRow(const ir::Node& node, int index);
   bool BindScale(const Goal& goal, ir::Node* node, int index);
   bool BindEpsilon(ir::Node* node, int index);
+  bool BindOperandsOfCall(const ir::Function& function, const NormMatch& body);
   bool BindEpsilonOfCall(const ir::Function& function, const NormMatch& body);
   bool BindLength(Role role, const ir::Node& node, int index);
   bool BindConstant(double expected, const ir::Node& node, int index);
-  void TakeCastLikes(const Resolution& resolution);
+  // Of a constant inside the norm: the nodes that will be copied with it.
+  bool TakeChain(const Resolution& resolution);
   bool FollowCasts(ir::Value* from, const ir::Value* to);
   bool CheckAttributes(const PatternNode& pattern, const ir::Node& node);
   bool CheckLastAxis(const ir::Node& node);
@@ -122,6 +124,7 @@ class NormSearch {
 
   std::vector<ir::Node*> ReadersThroughCasts(ir::Value* value) const;
   std::optional<size_t> RankOf(const ir::Value* value);
+  const std::optional<ir::Shape>& ShapeOfX();
   NormMatch Failed();
   Mark Save() const {
     return {slots_.size(), operators_.size(), casts_.size(), tags_.size(),
@@ -178,6 +181,7 @@ class NormSearch {
 
   std::optional<Failure> failure_;
   bool needs_type_ = false;
+  bool uses_type_ = false;
 };
 
 }  // namespace addnorm::passes

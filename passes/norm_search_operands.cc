@@ -85,7 +85,7 @@ bool NormSearch::BindConstant(double expected, const ir::Node& node,
   const Resolution resolution = constants_.Resolve(value);
   if (!resolution.constant)
     return FailWeakly("{}: {}", node.Describe(), resolution.reason);
-  const std::optional<double> scalar = resolution.constant->scalar();
+  const std::optional<double>& scalar = resolution.constant->scalar;
   if (!scalar)
     return Fail("{}: '{}' is not a single element", node.Describe(),
                 value->name());
@@ -93,16 +93,20 @@ bool NormSearch::BindConstant(double expected, const ir::Node& node,
     return Fail("{}: '{}' is {}, expected {}", node.Describe(), value->name(),
                 *scalar, expected);
   }
-  TakeCastLikes(resolution);
-  return CheckRank(*resolution.constant, value);
+  return TakeChain(resolution) && CheckRank(*resolution.constant, value);
 }
 
-// A CastLike of a constant reads an inner value for its type: it goes with it.
-void NormSearch::TakeCastLikes(const Resolution& resolution) {
+// They are copied into the body, so they must be copyable; a CastLike reads an
+// inner value for its type, so it goes with the norm.
+bool NormSearch::TakeChain(const Resolution& resolution) {
   for (ir::Node* node : resolution.chain) {
+    if (!CheckCopyable(*node)) return false;
     if (node->Is("", "CastLike") && !Contains(casts_, node))
       casts_.push_back(node);
   }
+  const ir::Node* root = resolution.constant->root->producer();
+  return root == nullptr || !root->has_device_configurations ||
+         Fail("{} has device configurations", root->Describe());
 }
 
 bool NormSearch::BindEpsilon(ir::Node* node, int index) {
@@ -114,20 +118,20 @@ bool NormSearch::BindEpsilon(ir::Node* node, int index) {
   if (!resolution.constant) {
     return Fail("{}: epsilon: {}", node->Describe(), resolution.reason);
   }
-  if (!resolution.constant->scalar() &&
+  if (!resolution.constant->root_scalar() &&
       resolution.constant->reference.empty()) {
     return Fail("{}: epsilon '{}' is not a single element", node->Describe(),
                 value->name());
   }
   if (!CheckRank(*resolution.constant, value)) return false;
-  TakeCastLikes(resolution);
+  if (!TakeChain(resolution)) return false;
   result_.epsilon = std::move(resolution.constant);
   return true;
 }
 
 // A sum is a mean only if it is divided by the length that x has.
 bool NormSearch::BindLength(Role role, const ir::Node& node, int index) {
-  const auto& shape = x_type_.shape;
+  const auto& shape = ShapeOfX();
   if (!shape || shape->empty() || !shape->back().value ||
       *shape->back().value <= 0) {
     needs_type_ = true;
@@ -206,7 +210,7 @@ bool NormSearch::CheckScaleShape(const ir::Value* scale,
     return FailWeakly("the scale '{}' of rank {} may enlarge the result",
                       scale->name(), weight.size());
   }
-  const auto& x = x_type_.shape;
+  const auto& x = ShapeOfX();
   const bool is_longer = !weight.empty() && x && !x->empty() &&
                          weight.back().value && *weight.back().value != 1 &&
                          x->back().value &&
@@ -249,7 +253,7 @@ bool NormSearch::CheckFill(const std::string& expected, const ir::Node& node) {
     if (const auto* tensor = attribute->get<ir::Tensor>())
       fill.tensor = *tensor;
   }
-  const std::optional<double> value = fill.scalar();
+  const std::optional<double> value = fill.root_scalar();
   if (value && fmt::format("{}", *value) == expected) return true;
   return Fail("{}: fills with {}, expected {}", node.Describe(),
               value ? fmt::format("{}", *value) : "another value", expected);

@@ -11,33 +11,37 @@ namespace addnorm::passes {
 
 bool NormSearch::Accept(ir::Value* y) {
   for (const ir::Node* node : operators_) {
-    if (FindNormOperator(*node) != nullptr)
-      result_.epsilon_attribute = kEpsilonAttribute;
-    if (!CheckCopyable(*node)) return false;
-    if (node->has_device_configurations) {
-      return Fail("{} has device configurations", node->Describe());
-    }
+    if (FindNormOperator(*node) == nullptr) continue;
+    result_.epsilon_node = node;
+    result_.epsilon_attribute = kEpsilonAttribute;
   }
   if (ir::Node* cast = TrailingCast(*y)) {
     casts_.push_back(cast);
     y = cast->output(0);
   }
-  if (!CheckInnerValues(y)) return false;
-  result_.y = y;
   result_.nodes = operators_;
   result_.nodes.insert(result_.nodes.end(), casts_.begin(), casts_.end());
+  for (const ir::Node* node : result_.nodes) {
+    if (!CheckCopyable(*node)) return false;
+  }
+  if (!CheckInnerValues(y)) return false;
+  result_.y = y;
   return true;
 }
 
 bool NormSearch::CheckCopyable(const ir::Node& node) {
+  if (node.has_device_configurations)
+    return Fail("{} has device configurations", node.Describe());
   for (const ir::Attribute& attribute : node.attributes) {
-    if (attribute.name != result_.epsilon_attribute) {
-      if (IsCopyable(attribute)) continue;
-      return Fail("{}: attribute {} cannot be copied", node.Describe(),
+    const bool is_epsilon = &node == result_.epsilon_node &&
+                            attribute.name == result_.epsilon_attribute;
+    if (is_epsilon && attribute.get<float>() == nullptr &&
+        attribute.ref_attr_name.empty()) {
+      return Fail("{}: attribute {} is not a float", node.Describe(),
                   attribute.name);
     }
-    if (attribute.get<float>() == nullptr && attribute.ref_attr_name.empty()) {
-      return Fail("{}: attribute {} is not a float", node.Describe(),
+    if (!is_epsilon && !IsCopyable(attribute)) {
+      return Fail("{}: attribute {} cannot be copied", node.Describe(),
                   attribute.name);
     }
   }
@@ -54,7 +58,7 @@ bool NormSearch::CheckInnerValues(const ir::Value* y) {
       if (!IsCastOfX(*cast) || Contains(result_.shared, cast)) continue;
       const ir::Value& value = *cast->output(0);
       const bool is_shared =
-          value.is_graph_output() || value.is_annotated() ||
+          value.is_graph_output() || value.is_pinned() ||
           std::any_of(value.uses().begin(), value.uses().end(),
                       [&](const ir::Use& use) {
                         return !IsInner(use.node) ||
@@ -86,12 +90,15 @@ bool NormSearch::CheckInnerValue(const ir::Value& value, const ir::Node& node) {
   if (value.is_graph_output()) {
     return Fail("'{}' inside the norm is a graph output", value.name());
   }
-  if (value.is_annotated()) {
-    return Fail("'{}' inside the norm has a quantization annotation",
-                value.name());
+  if (value.is_pinned()) {
+    return Fail(
+        "'{}' inside the norm is named in a quantization annotation or in "
+        "training_info",
+        value.name());
   }
   for (const ir::Use& use : value.uses()) {
-    if (IsInner(use.node)) continue;
+    // A shared Cast stays outside, and so does what it reads.
+    if (IsInner(use.node) && !Contains(result_.shared, use.node)) continue;
     if (use.node->graph() != graph_) {
       return Fail("'{}' inside the norm is captured by a subgraph",
                   value.name());
@@ -108,7 +115,7 @@ bool NormSearch::IsCastOfX(const ir::Node& node) const {
 
 // A Cast that alone reads the result is the norm's own last rounding.
 ir::Node* NormSearch::TrailingCast(const ir::Value& y) const {
-  if (y.is_graph_output() || y.is_annotated() || y.uses().size() != 1)
+  if (y.is_graph_output() || y.is_pinned() || y.uses().size() != 1)
     return nullptr;
   const ir::Use use = y.uses()[0];
   ir::Node* cast = use.node;

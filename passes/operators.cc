@@ -82,9 +82,13 @@ std::optional<int64_t> IntAttribute(const ir::Node& node,
 }
 
 const NormOperator* FindNormOperator(const ir::Node& node) {
-  const auto* found = std::find_if(
-      std::begin(kNormOperators), std::end(kNormOperators),
-      [&](const NormOperator& row) { return node.Is("", row.op); });
+  return node.domain().empty() ? FindNormOperator(node.op_type()) : nullptr;
+}
+
+const NormOperator* FindNormOperator(std::string_view op) {
+  const auto* found =
+      std::find_if(std::begin(kNormOperators), std::end(kNormOperators),
+                   [op](const NormOperator& row) { return row.op == op; });
   return found == std::end(kNormOperators) ? nullptr : found;
 }
 
@@ -105,6 +109,10 @@ AxesOf ReadAxes(const ir::Node& node, Constants& constants) {
   const Resolution resolution = constants.Resolve(operand);
   if (!resolution.constant) return {{}, "axes: " + resolution.reason};
   const auto values = resolution.constant->integers();
+  for (const ir::Node* step : resolution.chain) {
+    if (step->Is("", "Cast") || step->Is("", "CastLike"))
+      return {{}, fmt::format("axes '{}' are cast", operand->name())};
+  }
   if (!values)
     return {{}, fmt::format("axes '{}' are not integers", operand->name())};
   return {*values, ""};

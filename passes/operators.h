@@ -48,6 +48,7 @@ inline constexpr std::string_view kEpsilonAttribute = "epsilon";
 
 // nullptr for any other node.
 const NormOperator* FindNormOperator(const ir::Node& node);
+const NormOperator* FindNormOperator(std::string_view op);
 
 struct AxesOf {
   std::vector<int64_t> values;

@@ -19,7 +19,13 @@
 
 namespace addnorm::passes {
 
+// What fused pairs become; see target.h.
+enum class Target { kPortable, kOrt, kOnnx };
+
 struct PassContext {
+  Target target = Target::kPortable;
+  // Sites that lack a proof for the target become portable ones.
+  bool mixed = false;
   // Fills types and shapes that the file does not state. Called at most once,
   // and only if a match needs such a fact; empty: nothing more can be known.
   std::function<absl::Status(ir::Model&)> infer_types;

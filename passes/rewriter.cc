@@ -46,6 +46,16 @@ const ir::Node* NodeInGraph(const ir::Node* reader, const ir::Graph* graph) {
   return reader;
 }
 
+bool IsReturnedByInnerGraph(const ir::Value& value) {
+  const auto& outputs = value.graph()->outputs();
+  return std::count(outputs.begin(), outputs.end(), &value) <
+         value.output_count();
+}
+
+// Operands that stand after the root with at most so many nodes behind them
+// stay, and the call goes after them.
+constexpr size_t kMaxLateNodes = 8;
+
 }  // namespace
 
 bool IsSorted(const ir::Graph& graph) {
@@ -86,7 +96,7 @@ void Rewriter::Sort(ir::Graph& graph) {
   }
   ADDNORM_CHECK(sorted.size() == graph.nodes().size(),
                 "a graph with a cycle cannot be sorted");
-  for (ir::Node* node : sorted) graph.MoveNode(node, nullptr);
+  graph.MoveNodes(sorted, nullptr);
   graph.NumberNodes();
 }
 
@@ -121,21 +131,27 @@ std::optional<Place> Rewriter::FindPlace(const CallReplacement& call) const {
   std::sort(late.begin(), late.end(), before);
   double first_reader = std::numeric_limits<double>::infinity();
   for (const ir::Value* result : call.results) {
+    if (result == nullptr) continue;
+    // A subgraph that returns it: where that stands is not recorded.
+    if (IsReturnedByInnerGraph(*result)) first_reader = call.root->order;
     for (const ir::Use& use : result->uses()) {
       const ir::Node* reader = NodeInGraph(use.node, &graph);
       if (!inside.contains(reader))
         first_reader = std::min(first_reader, reader->order);
     }
   }
-  if (late.back()->order < first_reader)
+  // A long chain moves: then other sites that need it find it in front of them.
+  const bool is_short = late.size() <= kMaxLateNodes;
+  if (is_short && late.back()->order < first_reader) {
     return Place{graph.Next(late.back()), {}};
+  }
   return Place{call.root, std::move(late)};
 }
 
 ir::Node* Rewriter::ReplaceByCall(CallReplacement call, const Place& place) {
   ir::Graph& graph = *call.root->graph();
   ir::Node* before = place.before;
-  for (ir::Node* node : place.earlier) graph.MoveNode(node, call.root);
+  graph.MoveNodes(place.earlier, call.root);
   const absl::flat_hash_set<const ir::Node*> inside(call.nodes.begin(),
                                                     call.nodes.end());
 
@@ -155,9 +171,10 @@ ir::Node* Rewriter::ReplaceByCall(CallReplacement call, const Place& place) {
   }
   for (ir::Node* node : call.nodes) graph.EraseNode(node);
   for (ir::Value* result : call.results) {
-    const bool is_kept = result == call.results.front() ||
-                         !result->uses().empty() || result->is_graph_output() ||
-                         result->is_annotated();
+    const bool is_kept =
+        result != nullptr &&
+        (result == call.results.front() || !result->uses().empty() ||
+         result->is_graph_output() || result->is_pinned());
     graph.AddNodeOutput(made, is_kept ? result : nullptr);
   }
   std::sort(left_over.begin(), left_over.end(), std::less<>());
@@ -177,12 +194,13 @@ void Rewriter::EraseIfUnused(ir::Value* value) {
     // An erased value has no graph; an input without its initializer would have
     // to be given.
     if (top->graph() == nullptr || !top->uses().empty() ||
-        top->is_graph_output() || top->is_annotated() || top->is_input()) {
+        top->is_graph_output() || top->is_pinned() || top->is_input()) {
       continue;
     }
     ir::Graph& graph = *top->graph();
     if (ir::Node* producer = top->producer()) {
-      if (!producer->Is("", "Constant") && !IsConstantForwarding(*producer))
+      if (!producer->Is("", "Constant") &&
+          !IsConstantForwarding(model_, *producer))
         continue;
       for (ir::Value* input : producer->inputs()) {
         if (input != nullptr) stack.push_back(input);

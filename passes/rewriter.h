@@ -28,8 +28,9 @@ struct CallReplacement {
   ir::Node* root = nullptr;          // the call takes its place and name
   std::vector<ir::Node*> nodes;      // to be erased, the root included
   std::vector<ir::Value*> operands;  // of the call
-  // Values of `nodes` that the call makes from now on. The first is always
-  // written; another that nothing reads becomes absent.
+  // Values of `nodes` that the call makes from now on, nullptr for an absent
+  // output. The first is always written; another that nothing reads becomes
+  // absent.
   std::vector<ir::Value*> results;
   std::string domain;
   std::string op_type;

@@ -64,11 +64,64 @@ bool LooksLikeNorm(const ir::Model& model, const ir::Node& head) {
     const ir::Value* next = nullptr;
     for (const ir::Use& use : value->uses()) {
       if (IsAveraging(*use.node)) return true;
-      if (IsFloatCast(model, *use.node)) next = use.node->output(0);
+      const bool is_passing = IsFloatCast(model, *use.node) ||
+                              use.node->op_type() == "QuantizeLinear" ||
+                              use.node->op_type() == "DequantizeLinear";
+      if (is_passing) next = use.node->output(0);
     }
     value = next;
   }
   return false;
+}
+
+// How many operators match up to the root, so that a person sees a norm.
+constexpr size_t kDepthOfRoot = 4;
+
+// Norms of another kind.
+struct Lookalike {
+  std::string_view op;
+  std::string_view reason;
+  bool is_part;  // a norm only where the value is divided afterwards
+};
+constexpr Lookalike kLookalikes[] = {
+    {"LpNormalization", "an L2 norm has no mean and no epsilon", false},
+    {"ReduceL2", "an L2 norm has no mean, and epsilon outside the root", true},
+    {"ReduceL1", "a mean of absolute values is no RMS", true},
+    {"Abs", "a mean of absolute values is no RMS", true},
+};
+
+// True if something divides the value, or multiplies it: a norm's last step.
+bool IsDivided(const ir::Value& x) {
+  return std::any_of(x.uses().begin(), x.uses().end(), [](const ir::Use& use) {
+    return use.node->Is("", "Div") || use.node->Is("", "Mul");
+  });
+}
+
+// True if an Add of the same graph makes what x is made of, one or two steps
+// earlier (two: a value that is quantised and dequantised).
+bool HasAddBehind(const ir::Value& x) {
+  const ir::Value* value = &x;
+  for (int steps = 0; steps < 3 && value != nullptr; ++steps) {
+    const ir::Node* producer = value->producer();
+    if (producer == nullptr || value->graph() != x.graph()) return false;
+    if (producer->Is("", "Add")) return steps > 0;
+    value = producer->input(0);
+  }
+  return false;
+}
+
+std::string WhyNoAdd(const ir::Value& x, const ir::Graph& graph) {
+  if (x.graph() != &graph) {
+    return fmt::format("'{}' is made in an outer graph", x.name());
+  }
+  const ir::Node* producer = x.producer();
+  if (producer == nullptr) {
+    return fmt::format("'{}' is not made by an Add", x.name());
+  }
+  return fmt::format("'{}' is made by {}, {}", x.name(), producer->Describe(),
+                     HasAddBehind(x)
+                         ? "which stands between the Add and the norm"
+                         : "not by an Add");
 }
 
 }  // namespace
@@ -94,8 +147,6 @@ std::vector<Site> SiteFinder::Find() {
     graph->NumberNodes();
     if (!IsInFusedBody(*graph)) FindIn(*graph);
   }
-  RefuseSecondNorms();
-  DropPartsOfSites();
   return std::move(sites_);
 }
 
@@ -107,6 +158,8 @@ void SiteFinder::FindIn(ir::Graph& graph) {
       ++layer_norms_;
     } else if (matcher_.IsHead(node)) {
       AddNorm(&node);
+    } else {
+      AddLookalike(node);
     }
   }
 }
@@ -124,40 +177,68 @@ void SiteFinder::AddFused(const ir::Node& node) {
 void SiteFinder::AddNorm(ir::Node* head) {
   NormMatch norm = matcher_.MatchFrom(head);
   needs_type_ |= norm.needs_type;
-  ir::Node* producer =
-      norm.x->graph() == head->graph() ? norm.x->producer() : nullptr;
-  const bool has_add = producer != nullptr && producer->Is("", "Add") &&
-                       IsStandardOp(model_, *producer);
-  if (!norm.found() && (!has_add || !LooksLikeNorm(model_, *head))) return;
-  // A function that is a norm is looked at where it is called.
-  if (head->graph()->function() != nullptr && norm.x->is_input()) return;
+  ir::Node* add = ResidualAdd(*norm.x, *head->graph());
+  if (!IsWorthReporting(norm, *head, add != nullptr)) return;
 
   Site site;
   site.head = head;
   Candidate& candidate = site.candidate;
   candidate.graph = GraphLabel(*head->graph());
-  candidate.node = has_add ? producer->Describe() : head->Describe();
+  candidate.node = add != nullptr ? add->Describe() : head->Describe();
   candidate.sum = norm.x->name();
   candidate.variant = norm.variant;
   if (norm.found()) candidate.y = norm.y->name();
-  if (!norm.found()) {
+  if (add == nullptr) {
+    if (!HasAddBehind(*norm.x)) candidate.verdict = Verdict::kNoAdd;
+    candidate.reason = norm.found() || norm.depth < kDepthOfRoot
+                           ? WhyNoAdd(*norm.x, *head->graph())
+                           : norm.reason;
+  } else if (!norm.found()) {
     candidate.reason = norm.reason;
-  } else if (has_add) {
-    site.add = producer;
-    candidate.reason = CheckAdd(*producer);
-    candidate.verdict =
-        candidate.reason.empty() ? Verdict::kFused : Verdict::kNotFused;
   } else {
-    candidate.verdict = Verdict::kNoAdd;
-    candidate.reason =
-        norm.x->producer() == nullptr
-            ? fmt::format("'{}' is not made by an Add", norm.x->name())
-        : norm.x->graph() != head->graph()
-            ? fmt::format("'{}' is made in an outer graph", norm.x->name())
-            : fmt::format("'{}' is made by {}, not by an Add", norm.x->name(),
-                          norm.x->producer()->Describe());
+    site.add = add;
+    candidate.reason = CheckAdd(*add);
+    if (candidate.reason.empty()) candidate.verdict = Verdict::kFused;
   }
   site.norm = std::move(norm);
+  sites_.push_back(std::move(site));
+}
+
+ir::Node* SiteFinder::ResidualAdd(const ir::Value& x, const ir::Graph& graph) {
+  ir::Node* producer = x.graph() == &graph ? x.producer() : nullptr;
+  const bool is_add = producer != nullptr && producer->Is("", "Add") &&
+                      IsStandardOp(model_, *producer);
+  return is_add ? producer : nullptr;
+}
+
+bool SiteFinder::IsWorthReporting(const NormMatch& norm, const ir::Node& head,
+                                  bool has_add) {
+  const ir::Node* producer = norm.x->producer();
+  const bool is_centred = producer != nullptr && IsLayerNorm(*producer);
+  if (norm.found() && is_centred) return false;
+  // A function that is a norm is looked at where it is called.
+  if (head.graph()->function() != nullptr && norm.x->is_input()) return false;
+  if (norm.found()) return true;
+  if (norm.depth >= kDepthOfRoot) return true;
+  return (has_add || HasAddBehind(*norm.x)) && LooksLikeNorm(model_, head);
+}
+
+// Operators that normalise in another way. Worth a word where an Add feeds
+// them.
+void SiteFinder::AddLookalike(const ir::Node& node) {
+  const auto* row =
+      std::find_if(std::begin(kLookalikes), std::end(kLookalikes),
+                   [&](const Lookalike& l) { return node.Is("", l.op); });
+  if (row == std::end(kLookalikes) || node.input(0) == nullptr) return;
+  const ir::Value* x = StripCasts(node.input(0));
+  const ir::Node* add = ResidualAdd(*x, *node.graph());
+  if (add == nullptr || !CheckAdd(*add).empty()) return;
+  if (row->is_part && !IsDivided(*x)) return;
+  Site site;
+  site.candidate.graph = GraphLabel(*node.graph());
+  site.candidate.node = add->Describe();
+  site.candidate.sum = x->name();
+  site.candidate.reason = fmt::format("{}: {}", node.Describe(), row->reason);
   sites_.push_back(std::move(site));
 }
 
@@ -198,34 +279,6 @@ std::string SiteFinder::CheckOperands(const ir::Node& add) {
   return fmt::format(
       "the operands have different shapes: '{}' is {}, '{}' is {}",
       add.input(0)->name(), ToString(*a), add.input(1)->name(), ToString(*b));
-}
-
-// Two norms on one sum: the first takes the Add, the others read the sum.
-void SiteFinder::RefuseSecondNorms() {
-  absl::flat_hash_map<const ir::Node*, const Candidate*> takers;
-  for (Site& site : sites_) {
-    if (site.candidate.verdict != Verdict::kFused) continue;
-    const auto [taker, is_first] = takers.emplace(site.add, &site.candidate);
-    if (is_first) continue;
-    site.candidate.verdict = Verdict::kNotFused;
-    site.candidate.reason = fmt::format(
-        "the norm that makes '{}' takes the Add; this one reads "
-        "the same sum",
-        taker->second->y);
-  }
-}
-
-// An operator inside a site may look like the beginning of another norm.
-void SiteFinder::DropPartsOfSites() {
-  absl::flat_hash_set<const ir::Node*> inside;
-  for (const Site& site : sites_) {
-    if (site.candidate.verdict != Verdict::kFused) continue;
-    inside.insert(site.norm.nodes.begin(), site.norm.nodes.end());
-  }
-  std::erase_if(sites_, [&](const Site& site) {
-    return site.candidate.verdict != Verdict::kFused &&
-           inside.contains(site.head);
-  });
 }
 
 }  // namespace addnorm::passes

@@ -44,10 +44,13 @@ class SiteFinder {
   void FindIn(ir::Graph& graph);
   void AddNorm(ir::Node* head);
   void AddFused(const ir::Node& node);
+  void AddLookalike(const ir::Node& node);
+  // The Add of this graph that makes x, if one does.
+  ir::Node* ResidualAdd(const ir::Value& x, const ir::Graph& graph);
+  bool IsWorthReporting(const NormMatch& norm, const ir::Node& head,
+                        bool has_add);
   std::string CheckAdd(const ir::Node& add);
   std::string CheckOperands(const ir::Node& add);
-  void RefuseSecondNorms();
-  void DropPartsOfSites();
 
   ir::Model& model_;
   Constants& constants_;

@@ -38,6 +38,7 @@ int RangeCopier::CopyBytes(int in, uint64_t in_offset, uint64_t length,
     if (static_cast<size_t>(n) < chunk) return ENODATA;
     if (const int error = WriteFully(out_, buffer_.get(), chunk, out_offset))
       return error;
+    Report(chunk);
     in_offset += chunk;
     length -= chunk;
     if (out_offset >= 0) out_offset += static_cast<int64_t>(chunk);
@@ -54,7 +55,9 @@ uint64_t RangeCopier::Share(int in, uint64_t in_offset, uint64_t length,
   range.src_length = length / kBlock * kBlock;
   range.dest_offset = out_offset;
   can_share_ = ::ioctl(out_, FICLONERANGE, &range) == 0;
-  return can_share_ ? range.src_length : 0;
+  if (!can_share_) return 0;
+  Report(range.src_length);
+  return range.src_length;
 }
 
 int RangeCopier::Copy(int in, uint64_t in_offset, uint64_t length,

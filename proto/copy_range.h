@@ -10,7 +10,9 @@
 #define ADDNORM_PROTO_COPY_RANGE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 
 namespace addnorm::proto {
 
@@ -20,7 +22,10 @@ int Allocate(int fd, uint64_t size);
 
 class RangeCopier {
  public:
-  explicit RangeCopier(int out) : out_(out) {}
+  // `on_copied` hears of each part of a copy, in bytes.
+  explicit RangeCopier(int out,
+                       std::function<void(uint64_t bytes)> on_copied = {})
+      : out_(out), on_copied_(std::move(on_copied)) {}
 
   // 0, or the errno value; ENODATA if the input ends early. An `out_offset` of
   // -1 writes at the output's own place (pipes).
@@ -32,7 +37,12 @@ class RangeCopier {
   uint64_t Share(int in, uint64_t in_offset, uint64_t length,
                  uint64_t out_offset);
 
+  void Report(uint64_t bytes) const {
+    if (on_copied_ && bytes > 0) on_copied_(bytes);
+  }
+
   int out_;
+  std::function<void(uint64_t bytes)> on_copied_;
   bool can_share_ = true;
   std::unique_ptr<char[]> buffer_;
 };

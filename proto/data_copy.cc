@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "proto/beneath.h"
 #include "proto/copy_range.h"
@@ -16,8 +18,82 @@
 namespace addnorm::proto {
 namespace {
 
+using OnCopied = std::function<void(uint64_t bytes)>;
+
 bool SameFile(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+absl::Status Occupied(const std::string& place, std::string_view why) {
+  return absl::FailedPreconditionError(
+      fmt::format("{}: {}; a file where data would go is never replaced\n"
+                  "hint: write the output to another folder",
+                  place, why));
+}
+
+absl::Status OtherContent(const std::string& place, const DataFile& file) {
+  return Occupied(place, fmt::format("is not the same as '{}'", file.path));
+}
+
+absl::StatusOr<bool> SameBytes(int a, int b, uint64_t size,
+                               const std::string& name) {
+  constexpr size_t kChunk = 256 * 1024;
+  std::vector<char> left(kChunk);
+  std::vector<char> right(kChunk);
+  for (uint64_t at = 0; at < size; at += kChunk) {
+    const size_t chunk = std::min<uint64_t>(kChunk, size - at);
+    const int64_t n = ReadFully(a, left.data(), chunk, at);
+    const int64_t m = n < 0 ? n : ReadFully(b, right.data(), chunk, at);
+    if (m < 0) return ErrnoError(errno, name);
+    if (n != m || static_cast<size_t>(n) < chunk) return false;
+    if (std::memcmp(left.data(), right.data(), chunk) != 0) return false;
+  }
+  return true;
+}
+
+// What is at the location for a reader of a model in the directory.
+FileDescriptor OpenInPlace(const std::string& directory,
+                           const std::string& location) {
+  const FileDescriptor root(
+      ::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root.valid()) return {};
+  return OpenBeneath(root.get(), location, Lookup::kKernel);
+}
+
+// The place is free if it has no file, nor a link to nowhere.
+absl::StatusOr<bool> IsFree(const std::string& place, int error) {
+  struct stat link {};
+  if (error == ENOENT) {
+    if (::lstat(place.c_str(), &link) != 0) return true;
+    return Occupied(place, "is a link to nowhere");
+  }
+  if (error == EXDEV) return Occupied(place, "a link leads outside its folder");
+  return ErrnoError(error, place);
+}
+
+// True if the place has the file or its like, false if it is free.
+absl::StatusOr<bool> IsThere(const ModelFile& input,
+                             const std::string& directory,
+                             const DataFile& file) {
+  const std::string place = PlaceOf(file, directory);
+  struct stat there {};
+  if (::stat(place.c_str(), &there) == 0 && SameFile(there, file.info))
+    return true;
+  const FileDescriptor fd = OpenInPlace(directory, file.location);
+  if (!fd.valid()) {
+    ASSIGN_OR_RETURN(const bool is_free, IsFree(place, errno));
+    return !is_free;
+  }
+  if (::fstat(fd.get(), &there) != 0) return ErrnoError(errno, place);
+  if (!S_ISREG(there.st_mode)) return Occupied(place, "is no regular file");
+  if (there.st_size != file.info.st_size) return OtherContent(place, file);
+  ASSIGN_OR_RETURN(const FileDescriptor ours,
+                   input.external_data().OpenFile(file));
+  ASSIGN_OR_RETURN(const bool is_same,
+                   SameBytes(ours.get(), fd.get(),
+                             static_cast<uint64_t>(there.st_size), place));
+  if (!is_same) return OtherContent(place, file);
+  return true;
 }
 
 }  // namespace
@@ -30,37 +106,36 @@ bool IsInput(const ModelFile& input, const struct stat& file) {
   return false;
 }
 
-std::vector<const DataFile*> FilesToCopy(const ModelFile& input,
-                                         const std::string& directory) {
+std::string PlaceOf(const DataFile& file, const std::string& directory) {
+  return directory + "/" + file.location;
+}
+
+absl::StatusOr<std::vector<const DataFile*>> FilesToCopy(
+    const ModelFile& input, const std::string& directory) {
   std::vector<const DataFile*> missing;
   for (const auto& [location, file] : input.external_data().files()) {
-    struct stat there {};
-    const bool exists =
-        ::stat((directory + "/" + location).c_str(), &there) == 0;
-    if (!exists || !SameFile(there, file.info)) missing.push_back(&file);
+    ASSIGN_OR_RETURN(const bool is_there, IsThere(input, directory, file));
+    if (!is_there) missing.push_back(&file);
   }
   return missing;
 }
 
 DataCopies::~DataCopies() {
   files_.clear();
-  for (auto directory = directories_.rbegin(); directory != directories_.rend();
-       ++directory) {
-    ::rmdir(directory->c_str());
-  }
+  while (!directories_.empty()) directories_.pop_back();
 }
 
 void DataCopies::Keep() {
   for (RemovalGuard& file : files_) file.Release();
-  directories_.clear();
+  for (RemovalGuard& directory : directories_) directory.Release();
 }
 
 absl::Status DataCopies::Make(const ModelFile& input,
                               const std::string& directory,
                               const std::vector<const DataFile*>& files,
-                              bool force) {
+                              const OnCopied& on_copied) {
   for (const DataFile* file : files) {
-    RETURN_IF_ERROR(Copy(input, directory, *file, force));
+    RETURN_IF_ERROR(Copy(input, directory, *file, on_copied));
   }
   return absl::OkStatus();
 }
@@ -79,7 +154,7 @@ absl::StatusOr<std::string> DataCopies::MakeDirectories(
     }
     const std::string path = fmt::format("{}/{}", trail.back(), part);
     if (::mkdir(path.c_str(), 0777) == 0) {
-      directories_.push_back(path);
+      directories_.emplace_back(path);
     } else if (errno != EEXIST) {
       return ErrnoError(errno, path);
     }
@@ -96,35 +171,27 @@ absl::StatusOr<std::string> DataCopies::MakeDirectories(
 
 absl::Status DataCopies::Copy(const ModelFile& input,
                               const std::string& directory,
-                              const DataFile& file, bool force) {
+                              const DataFile& file, const OnCopied& on_copied) {
   ASSIGN_OR_RETURN(const std::string place,
                    MakeDirectories(directory, file.location));
   const std::string target =
       fmt::format("{}/{}", place, PathComponents(file.location).back());
   // Locations may spell one file in several ways.
   if (!targets_.insert(target).second) return absl::OkStatus();
-  struct stat there {};
-  if (::lstat(target.c_str(), &there) == 0) {
-    if (IsInput(input, there)) {
-      return absl::FailedPreconditionError(
-          fmt::format("{}: a copy of '{}' would replace another input file",
-                      target, file.path));
-    }
-    if (!S_ISREG(there.st_mode)) {
-      return absl::FailedPreconditionError(fmt::format(
-          "{}: exists and is no regular file; data would go there", target));
-    }
-  }
   ASSIGN_OR_RETURN(const FileDescriptor from,
                    input.external_data().OpenFile(file));
   ASSIGN_OR_RETURN(TemporaryFile to, TemporaryFile::Create(place));
   const auto size = static_cast<uint64_t>(file.info.st_size);
   if (const int error = Allocate(to.fd(), size))
     return ErrnoError(error, target);
-  if (const int error = RangeCopier(to.fd()).Copy(from.get(), 0, size, 0)) {
+  RangeCopier copier(to.fd(), on_copied);
+  if (const int error = copier.Copy(from.get(), 0, size, 0)) {
     return ErrnoError(error, target);
   }
-  RETURN_IF_ERROR(to.Publish(target, force));
+  const absl::Status published = to.Publish(target, /*replace=*/false);
+  // Somebody was faster.
+  if (absl::IsFailedPrecondition(published)) return OtherContent(target, file);
+  RETURN_IF_ERROR(published);
   files_.emplace_back(target);
   return absl::OkStatus();
 }

@@ -54,4 +54,13 @@ absl::Status WithContext(const absl::Status& status, std::string_view context) {
   return absl::Status(status.code(), fmt::format("{}: {}", context, message));
 }
 
+absl::Status WithHint(const absl::Status& status, std::string_view hint) {
+  const std::string_view message(status.message().data(),
+                                 status.message().size());
+  constexpr std::string_view kMark = "\nhint: ";
+  if (status.ok() || message.find(kMark) != message.npos) return status;
+  return absl::Status(status.code(),
+                      fmt::format("{}{}{}", message, kMark, hint));
+}
+
 }  // namespace addnorm::proto

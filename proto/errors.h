@@ -36,6 +36,9 @@ absl::Status ErrnoError(int error, std::string_view subject);
 // The same status with "context: " before its message; an OK status stays OK.
 absl::Status WithContext(const absl::Status& status, std::string_view context);
 
+// The same status with the way out after its message, unless it has one.
+absl::Status WithHint(const absl::Status& status, std::string_view hint);
+
 template <typename... Args>
 absl::Status InvalidModel(fmt::format_string<Args...> format, Args&&... args) {
   return absl::InvalidArgumentError(

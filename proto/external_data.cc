@@ -167,9 +167,11 @@ absl::StatusOr<FileDescriptor> ExternalData::Open(const std::string& location,
   }
   std::string places = fmt::format("'{}'", roots_.front().path);
   if (roots_.size() > 1) places += fmt::format(" and '{}'", roots_.back().path);
-  return ErrnoError(first_error,
-                    fmt::format("external data file '{}' (looked for in {})",
-                                ir::Printable(location), places));
+  const absl::Status status = ErrnoError(
+      first_error, fmt::format("external data file '{}' (looked for in {})",
+                               ir::Printable(location), places));
+  if (!absl::IsNotFound(status)) return status;
+  return WithHint(status, "it holds weights of the model: put it there");
 }
 
 absl::StatusOr<const DataFile*> ExternalData::Find(std::string_view location) {
@@ -203,11 +205,14 @@ absl::StatusOr<DataRegion> ExternalData::Resolve(
   }
   const auto have = static_cast<uint64_t>(file->info.st_size);
   if (offset > have || length > have - offset) {
-    return InvalidModel("needs bytes {} to {} of '{}', which has {}", offset,
-                        offset > UINT64_MAX - length
-                            ? "beyond 2^64"
-                            : fmt::format("{}", offset + length),
-                        ir::Printable(file->location), have);
+    return InvalidModel(
+        "needs bytes {} to {} of '{}', which has {}\n"
+        "hint: '{}' is incomplete or another model's: copy or download it "
+        "again",
+        offset,
+        offset > UINT64_MAX - length ? "beyond 2^64"
+                                     : fmt::format("{}", offset + length),
+        ir::Printable(file->location), have, ir::Printable(file->path));
   }
   return DataRegion{.file = file, .offset = offset, .length = length};
 }

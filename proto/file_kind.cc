@@ -62,18 +62,18 @@ constexpr Magic kMagics[] = {
      "a program", "give an .onnx file"},
 };
 
+absl::Status NotAModel(std::string_view is, std::string_view hint) {
+  return InvalidModel("is {}, not an ONNX model\nhint: {}", is, hint);
+}
+
+}  // namespace
+
 bool IsText(std::string_view head) {
   return std::all_of(head.begin(), head.end(), [](char c) {
     const auto byte = static_cast<unsigned char>(c);
     return byte >= 0x20 ? byte != 0x7f : byte >= '\t' && byte <= '\r';
   });
 }
-
-absl::Status NotAModel(std::string_view is, std::string_view hint) {
-  return InvalidModel("is {}, not an ONNX model\nhint: {}", is, hint);
-}
-
-}  // namespace
 
 bool LooksLikeText(std::string_view head) {
   const size_t first = head.find_first_not_of(" \t\r\n");
@@ -92,7 +92,9 @@ absl::Status CheckKind(std::string_view head, uint64_t size) {
     }
   }
   if (LooksLikeText(head))
-    return NotAModel("a model as ONNX text", "parse it with onnx.parser");
+    return NotAModel("a model as ONNX text",
+                     "inspect reads it as it is; optimize needs the model file "
+                     "that onnx.parser makes of it");
   if (IsText(head)) return NotAModel("text", "give an .onnx file");
   if (std::all_of(head.begin(), head.end(), [](char c) { return c == 0; })) {
     return NotAModel("zeros", kDownload);

@@ -24,6 +24,9 @@ namespace addnorm::proto {
 absl::Status CheckKind(std::string_view head, uint64_t size);
 absl::Status CheckKind(int fd, uint64_t size);
 
+// No control characters but white space.
+bool IsText(std::string_view head);
+
 // A model as ONNX text: begins, past white space, with '<' or a '#' comment.
 bool LooksLikeText(std::string_view head);
 

@@ -15,6 +15,7 @@
 #include "proto/copy_range.h"
 #include "proto/data_copy.h"
 #include "proto/errors.h"
+#include "proto/format_bytes.h"
 #include "proto/status_macros.h"
 #include "proto/temporary_file.h"
 
@@ -23,7 +24,7 @@ namespace {
 
 // Where an output goes.
 struct Target {
-  std::string path;
+  std::string path;                 // or a name for messages
   std::string directory;            // of a file that is written and renamed
   std::optional<struct stat> info;  // of what is there
   bool is_direct = false;           // a device, a pipe, an open descriptor
@@ -59,10 +60,11 @@ absl::StatusOr<std::filesystem::path> ResolveLinks(std::filesystem::path path) {
   return path;
 }
 
-absl::StatusOr<Target> Locate(const std::string& target) {
+absl::StatusOr<Target> Locate(const std::string& given) {
+  const std::string target = given == "-" ? "<stdout>" : given;
   Target located{.path = target, .directory = {}, .info = {}};
-  located.descriptor = DescriptorOf(target);
-  located.is_direct = located.descriptor >= 0 || target.starts_with("/dev/");
+  located.descriptor = DescriptorOf(given);
+  located.is_direct = located.descriptor >= 0;
   struct stat info {};
   const int failed = located.descriptor >= 0
                          ? ::fstat(located.descriptor, &info)
@@ -79,8 +81,9 @@ absl::StatusOr<Target> Locate(const std::string& target) {
   if (!resolved.has_filename()) return ErrnoError(EISDIR, target);
   struct stat directory {};
   if (::stat(located.directory.c_str(), &directory) != 0) {
-    return ErrnoError(
-        errno, fmt::format("{}: directory '{}'", target, located.directory));
+    return WithHint(ErrnoError(errno, fmt::format("{}: directory '{}'", target,
+                                                  located.directory)),
+                    "the output's folder must exist");
   }
   return located;
 }
@@ -93,31 +96,69 @@ bool SameDirectory(const std::string& directory, const std::string& path) {
                                      error);
 }
 
-absl::Status CheckData(const ModelFile& input, const Target& target,
-                       uint64_t copy_up_to) {
-  const std::vector<const DataFile*> missing =
-      FilesToCopy(input, target.directory);
+using Files = std::vector<const DataFile*>;
+
+uint64_t TotalSize(const Files& files) {
   uint64_t size = 0;
-  for (const DataFile* file : missing)
+  for (const DataFile* file : files)
     size += static_cast<uint64_t>(file->info.st_size);
-  if (missing.empty() || (copy_up_to > 0 && size <= copy_up_to))
-    return absl::OkStatus();
+  return size;
+}
+
+absl::Status RefuseCopies(const ModelFile& input, const Target& target,
+                          const Files& files, uint64_t copy_up_to) {
+  const DataFile& first = *files.front();
   if (SameDirectory(target.directory, input.path())) {
     return absl::NotFoundError(fmt::format(
         "{}: the model is a link and its data file '{}' lies beside the link's "
-        "target ({}), not "
-        "beside the output\nhint: give the target's path, or --data=copy",
-        target.path, missing.front()->location, missing.front()->path));
+        "target ({}), not beside the output\n"
+        "hint: give the target's path, or --data=copy",
+        target.path, first.location, first.path));
+  }
+  const std::string size = FormatBytes(TotalSize(files));
+  if (copy_up_to > 0) {
+    return absl::FailedPreconditionError(fmt::format(
+        "{}: needs copies of {} of external data ('{}'), more than the {} that "
+        "are copied without being asked\n"
+        "hint: --data=copy copies them, or write the output beside the model",
+        target.path, size, first.location, FormatBytes(copy_up_to)));
   }
   return absl::FailedPreconditionError(fmt::format(
       "{}: the model's data file '{}' would not be found beside the output\n"
-      "hint: --data=copy copies the data ({} bytes), or write the output "
-      "beside the model",
-      target.path, missing.front()->location, size));
+      "hint: --data=copy copies the data ({}), or write the output beside the "
+      "model",
+      target.path, first.location, size));
 }
 
-absl::Status CheckLocated(const ModelFile& input, const Target& target,
-                          const WriteOptions& options) {
+// A copy at the output's own place would be the first thing to be lost.
+absl::Status CheckIsNoDataPlace(const Target& target, const Files& files) {
+  const auto normal = [](const std::string& path) {
+    return std::filesystem::path(path).lexically_normal();
+  };
+  for (const DataFile* file : files) {
+    if (normal(PlaceOf(*file, target.directory)) != normal(target.path))
+      continue;
+    return absl::FailedPreconditionError(
+        fmt::format("{}: is where the model's data file '{}' must go\n"
+                    "hint: give the output another name",
+                    target.path, file->location));
+  }
+  return absl::OkStatus();
+}
+
+// The data files to copy, if they may be copied.
+absl::StatusOr<Files> CheckData(const ModelFile& input, const Target& target,
+                                uint64_t copy_up_to) {
+  ASSIGN_OR_RETURN(Files files, FilesToCopy(input, target.directory));
+  if (files.empty()) return files;
+  if (copy_up_to == 0 || TotalSize(files) > copy_up_to)
+    return RefuseCopies(input, target, files, copy_up_to);
+  RETURN_IF_ERROR(CheckIsNoDataPlace(target, files));
+  return files;
+}
+
+absl::StatusOr<Files> CheckLocated(const ModelFile& input, const Target& target,
+                                   const WriteOptions& options) {
   if (target.info && IsInput(input, *target.info)) {
     return absl::FailedPreconditionError(fmt::format(
         "{}: is {}, which is never overwritten\nhint: give the output another "
@@ -126,7 +167,7 @@ absl::Status CheckLocated(const ModelFile& input, const Target& target,
         input.IsSameFile(*target.info) ? "the input model"
                                        : "a data file of the input model"));
   }
-  if (target.is_direct) return absl::OkStatus();
+  if (target.is_direct) return Files();
   if (target.info && !options.force) {
     return absl::FailedPreconditionError(fmt::format(
         "{}: exists already\nhint: --force replaces it", target.path));
@@ -134,10 +175,32 @@ absl::Status CheckLocated(const ModelFile& input, const Target& target,
   return CheckData(input, target, options.copy_data_up_to);
 }
 
+// Adds up what is written and tells the caller.
+class Meter {
+ public:
+  Meter(const WriteOptions& options, uint64_t total)
+      : options_(options), total_(total) {}
+
+  void Add(uint64_t bytes) {
+    done_ += bytes;
+    if (options_.on_progress) options_.on_progress(done_, total_);
+  }
+
+  // For a RangeCopier; it must not outlive the meter.
+  std::function<void(uint64_t bytes)> callback() {
+    return [this](uint64_t bytes) { Add(bytes); };
+  }
+
+ private:
+  const WriteOptions& options_;
+  uint64_t total_;
+  uint64_t done_ = 0;
+};
+
 // An `offset` of -1 writes at the descriptor's own place.
 absl::Status WriteRope(const ModelFile& input, const Rope& rope, int fd,
-                       int64_t offset, const std::string& name) {
-  RangeCopier copier(fd);
+                       int64_t offset, const std::string& name, Meter& meter) {
+  RangeCopier copier(fd, meter.callback());
   for (const Rope::Segment& segment : rope.segments()) {
     const int error =
         segment.is_range()
@@ -151,36 +214,38 @@ absl::Status WriteRope(const ModelFile& input, const Rope& rope, int fd,
     // A reader that has seen enough is no failure of ours.
     if (error == EPIPE && offset < 0) return absl::OkStatus();
     if (error != 0) return ErrnoError(error, name);
+    if (!segment.is_range()) meter.Add(segment.length);
     if (offset >= 0) offset += static_cast<int64_t>(segment.length);
   }
   return absl::OkStatus();
 }
 
 absl::Status WriteDirectly(const ModelFile& input, const Rope& rope,
-                           const Target& target) {
+                           const Target& target, const WriteOptions& options) {
   FileDescriptor fd(
       target.descriptor >= 0
           ? ::fcntl(target.descriptor, F_DUPFD_CLOEXEC, 0)
           : ::open(target.path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
   if (!fd.valid()) return ErrnoError(errno, target.path);
-  RETURN_IF_ERROR(WriteRope(input, rope, fd.get(), -1, target.path));
+  Meter meter(options, rope.size());
+  RETURN_IF_ERROR(WriteRope(input, rope, fd.get(), -1, target.path, meter));
   if (const int error = fd.Close()) return ErrnoError(error, target.path);
   return input.CheckUnchanged();
 }
 
 absl::Status WriteFile(const ModelFile& input, const Rope& rope,
-                       const Target& target, const WriteOptions& options) {
+                       const Target& target, const Files& data,
+                       const WriteOptions& options) {
   ASSIGN_OR_RETURN(TemporaryFile file, TemporaryFile::Create(target.directory));
   if (const int error = Allocate(file.fd(), rope.size()))
     return ErrnoError(error, target.path);
-  RETURN_IF_ERROR(WriteRope(input, rope, file.fd(), 0, target.path));
+  Meter meter(options, rope.size() + TotalSize(data));
+  RETURN_IF_ERROR(WriteRope(input, rope, file.fd(), 0, target.path, meter));
   if (target.info && ::fchmod(file.fd(), target.info->st_mode & 0777) != 0) {
     return ErrnoError(errno, target.path);
   }
   DataCopies copies;
-  RETURN_IF_ERROR(copies.Make(input, target.directory,
-                              FilesToCopy(input, target.directory),
-                              options.force));
+  RETURN_IF_ERROR(copies.Make(input, target.directory, data, meter.callback()));
   RETURN_IF_ERROR(input.CheckUnchanged());
   RETURN_IF_ERROR(input.external_data().CheckUnchanged());
   if (options.before_publish) {
@@ -196,19 +261,25 @@ absl::Status WriteFile(const ModelFile& input, const Rope& rope,
 
 }  // namespace
 
+std::optional<std::string> FolderOf(const std::string& target) {
+  const absl::StatusOr<Target> located = Locate(target);
+  if (!located.ok() || located->is_direct) return std::nullopt;
+  return located->directory;
+}
+
 absl::Status CheckTarget(const ModelFile& input, const std::string& target,
                          const WriteOptions& options) {
   ASSIGN_OR_RETURN(const Target located, Locate(target));
-  return CheckLocated(input, located, options);
+  return CheckLocated(input, located, options).status();
 }
 
 absl::Status WriteModel(const ModelFile& input, const Rope& rope,
                         const std::string& target,
                         const WriteOptions& options) {
   ASSIGN_OR_RETURN(const Target located, Locate(target));
-  RETURN_IF_ERROR(CheckLocated(input, located, options));
-  return located.is_direct ? WriteDirectly(input, rope, located)
-                           : WriteFile(input, rope, located, options);
+  ASSIGN_OR_RETURN(const Files data, CheckLocated(input, located, options));
+  return located.is_direct ? WriteDirectly(input, rope, located, options)
+                           : WriteFile(input, rope, located, data, options);
 }
 
 }  // namespace addnorm::proto

@@ -9,9 +9,8 @@
 // Inputs are never overwritten. Pipes, devices and "-" (standard output) are
 // written directly.
 //
-//   WriteOptions options{.force = true};
-//   RETURN_IF_ERROR(CheckTarget(*file, "out.onnx", options));  // before the
-//   work
+//   const WriteOptions options{.force = true};
+//   RETURN_IF_ERROR(CheckTarget(*file, "out.onnx", options));
 //   ...
 //   RETURN_IF_ERROR(WriteModel(*file, rope, "out.onnx", options));
 #ifndef ADDNORM_PROTO_FILE_OUTPUT_H_
@@ -20,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -29,7 +29,7 @@
 namespace addnorm::proto {
 
 struct WriteOptions {
-  // Replace a file that exists.
+  // Replace the target if it exists. Data files are never replaced.
   bool force = false;
 
   // An output that would not find the model's external data beside itself gets
@@ -42,11 +42,20 @@ struct WriteOptions {
   // directly.
   std::function<absl::Status(std::shared_ptr<ModelFile> written)>
       before_publish = {};
+
+  // Called for each part that was written: bytes of the output and of copied
+  // data so far, and of all of them.
+  std::function<void(uint64_t done, uint64_t total)> on_progress = {};
 };
 
-// Says early what WriteModel would refuse; touches nothing.
+// Says early what WriteModel would refuse; touches nothing. The model's data
+// files are known only when it has been imported.
 absl::Status CheckTarget(const ModelFile& input, const std::string& target,
                          const WriteOptions& options);
+
+// The folder that the output will be in, links followed. nullopt for pipes,
+// devices and open descriptors: nothing can be put beside them.
+std::optional<std::string> FolderOf(const std::string& target);
 
 // Writes the rope over `input`, and the data files where options ask for it.
 absl::Status WriteModel(const ModelFile& input, const Rope& rope,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "google/protobuf/arena.h"
 #include "passes/ir/printable.h"
 #include "proto/errors.h"
@@ -41,6 +42,44 @@ void ImportOpsets(const onnx::ModelProto& proto, Imported& imported) {
   }
 }
 
+// Names that a training graph reads or returns, in graphs inside it too.
+void CollectNames(const onnx::GraphProto& graph,
+                  absl::flat_hash_set<std::string>& names) {
+  std::vector<const onnx::GraphProto*> stack = {&graph};
+  while (!stack.empty()) {
+    const onnx::GraphProto* top = stack.back();
+    stack.pop_back();
+    for (const auto& output : top->output()) names.insert(output.name());
+    for (const auto& node : top->node()) {
+      names.insert(node.input().begin(), node.input().end());
+      for (const auto& attribute : node.attribute()) {
+        if (attribute.has_g()) stack.push_back(&attribute.g());
+        for (const auto& inner : attribute.graphs()) stack.push_back(&inner);
+      }
+    }
+  }
+}
+
+// What training_info reads or binds must stay, though no node reads it.
+void PinTrainingValues(const onnx::ModelProto& proto, ir::Model& model) {
+  absl::flat_hash_set<std::string> names;
+  for (const auto& training : proto.training_info()) {
+    CollectNames(training.initialization(), names);
+    CollectNames(training.algorithm(), names);
+    for (const auto* bindings :
+         {&training.initialization_binding(), &training.update_binding()}) {
+      for (const auto& binding : *bindings) {
+        names.insert(binding.key());
+        names.insert(binding.value());
+      }
+    }
+  }
+  for (const std::string& name : names) {
+    if (ir::Value* value = model.graph.FindValue(name))
+      model.graph.MarkPinned(value);
+  }
+}
+
 absl::Status ImportModel(const ModelFile& file, const onnx::ModelProto& proto,
                          Imported& imported) {
   const Document& document = file.document();
@@ -48,12 +87,15 @@ absl::Status ImportModel(const ModelFile& file, const onnx::ModelProto& proto,
   const std::vector<RecordId> graphs =
       document.Children({&root, 1}, Kind::kGraph);
   if (graphs.empty())
-    return InvalidModel("has no graph\nhint: the file may be incomplete");
+    return InvalidModel(
+        "has no graph\nhint: the file may be incomplete: copy or download it "
+        "again");
   ir::Model& model = *imported.model;
   model.ir_version = proto.ir_version();
   ImportOpsets(proto, imported);
   GraphImporter importer(file, imported.warnings);
   RETURN_IF_ERROR(importer.ImportGraph(proto.graph(), graphs, model.graph));
+  PinTrainingValues(proto, model);
   const std::vector<RecordId> functions =
       document.Children({&root, 1}, Kind::kFunction);
   for (int i = 0; i < proto.functions_size(); ++i) {

@@ -4,6 +4,7 @@
 // The part of GraphImporter that reads attributes and the graphs in them.
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "passes/ir/printable.h"
 #include "proto/errors.h"
 #include "proto/import_graph.h"
@@ -48,9 +49,10 @@ absl::Status GraphImporter::ReadAttributes(const onnx::NodeProto& proto,
   const std::vector<RecordId> records =
       RecordsByIndex(document_, node.source, proto.attribute_size());
   node.attributes.reserve(records.size());
+  absl::flat_hash_set<std::string_view> names;
   for (int i = 0; i < proto.attribute_size(); ++i) {
     const std::string& name = proto.attribute(i).name();
-    if (node.attribute(name) != nullptr) {
+    if (!names.insert(name).second) {
       return InvalidModel("attribute '{}' is given twice", ir::Printable(name));
     }
     ir::Attribute attribute;

@@ -22,8 +22,16 @@ ir::TensorType TypeOf(const ir::Tensor& tensor) {
           .shape = ir::Shape(tensor.dims.begin(), tensor.dims.end())};
 }
 
+// "Add 'residual' (node[3])": the place tells nodes without a name apart, and
+// is what ONNX's Python calls it.
+std::string DescribeMaker(const ir::Node& node) {
+  return fmt::format("{}{} (node[{}])", node.op_type(),
+                     node.name.empty() ? "" : fmt::format(" '{}'", node.name),
+                     static_cast<int64_t>(node.order));
+}
+
 std::string MakerOf(const ir::Value& value) {
-  if (value.producer() != nullptr) return value.producer()->Describe();
+  if (value.producer() != nullptr) return DescribeMaker(*value.producer());
   return value.is_input() ? "an input" : "an initializer";
 }
 
@@ -72,7 +80,7 @@ absl::Status GraphImporter::ImportGraph(const onnx::GraphProto& proto,
   RETURN_IF_ERROR(ReadOperands(proto.node(), graph));
   for (const auto& output : proto.output())
     RETURN_IF_ERROR(AddOutput(output.name(), graph));
-  MarkAnnotated(proto, graph);
+  MarkPinned(proto, graph);
   graph.NumberNodes();
   return absl::OkStatus();
 }
@@ -210,7 +218,7 @@ absl::Status GraphImporter::AddNodeOutputs(const onnx::NodeProto& proto,
       continue;
     }
     if (const ir::Value* value = graph.FindValue(name))
-      return MadeTwice(*value, node.Describe());
+      return MadeTwice(*value, DescribeMaker(node));
     ir::Value* value = graph.AddValue(name);
     graph.AddNodeOutput(&node, value);
     const ir::Graph* outer = graph.outer();
@@ -291,10 +299,10 @@ absl::Status GraphImporter::AddOutput(const std::string& name,
   return absl::OkStatus();
 }
 
-void GraphImporter::MarkAnnotated(const onnx::GraphProto& proto,
-                                  ir::Graph& graph) {
+void GraphImporter::MarkPinned(const onnx::GraphProto& proto,
+                               ir::Graph& graph) {
   const auto mark = [&](const std::string& name) {
-    if (ir::Value* value = Lookup(name, graph)) graph.MarkAnnotated(value);
+    if (ir::Value* value = Lookup(name, graph)) graph.MarkPinned(value);
   };
   for (const auto& annotation : proto.quantization_annotation()) {
     mark(annotation.tensor_name());

@@ -64,7 +64,7 @@ class GraphImporter {
   absl::Status ReadNode(const onnx::NodeProto& proto, ir::Graph& graph,
                         ir::Node& node);
   absl::Status AddOutput(const std::string& name, ir::Graph& graph);
-  void MarkAnnotated(const onnx::GraphProto& proto, ir::Graph& graph);
+  void MarkPinned(const onnx::GraphProto& proto, ir::Graph& graph);
 
   absl::Status ReadAttributes(const onnx::NodeProto& proto, ir::Node& node);
   absl::Status ReadAttribute(const onnx::AttributeProto& proto, RecordId record,

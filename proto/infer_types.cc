@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/infer_types.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <string>
 #include <utility>
@@ -53,6 +55,69 @@ absl::Status RunInference(onnx::ModelProto& model) {
   return absl::OkStatus();
 }
 
+// Inference expands every call, so functions that call functions twice each
+// take it exponentially long. So many expansions take it about half a second.
+constexpr uint64_t kMaxExpansions = 100'000;
+
+// How many calls are expanded where a function is, itself included; calls are
+// acyclic, since the importer refuses others.
+class Expansions {
+ public:
+  explicit Expansions(const ir::Model& model) : model_(model) {}
+
+  uint64_t Of(const ir::Graph& graph) {
+    uint64_t total = 0;
+    for (const ir::Function* callee : Callees(graph))
+      total = std::min(kMaxExpansions + 1, total + OfFunction(callee));
+    return total;
+  }
+
+ private:
+  // Callees first, without recursion: calls may be nested as deep as there are
+  // functions.
+  uint64_t OfFunction(const ir::Function* function) {
+    std::vector<const ir::Function*> stack = {function};
+    while (!stack.empty()) {
+      const ir::Function* top = stack.back();
+      const size_t depth = stack.size();
+      uint64_t total = 1;
+      if (!counts_.contains(top)) {
+        for (const ir::Function* callee : Callees(top->body)) {
+          const auto known = counts_.find(callee);
+          if (known == counts_.end()) {
+            stack.push_back(callee);
+          } else {
+            total = std::min(kMaxExpansions + 1, total + known->second);
+          }
+        }
+      }
+      if (stack.size() > depth) continue;
+      counts_.emplace(top, total);
+      stack.pop_back();
+    }
+    return counts_.at(function);
+  }
+
+  std::vector<const ir::Function*> Callees(const ir::Graph& graph) const {
+    std::vector<const ir::Function*> callees;
+    std::vector<const ir::Graph*> graphs = {&graph};
+    while (!graphs.empty()) {
+      const ir::Graph* top = graphs.back();
+      graphs.pop_back();
+      for (const ir::Node& node : top->nodes()) {
+        for (const ir::Graph* inner : node.subgraphs()) graphs.push_back(inner);
+        const ir::Function* callee =
+            model_.FindFunction(node.domain(), node.op_type(), node.overload);
+        if (callee != nullptr) callees.push_back(callee);
+      }
+    }
+    return callees;
+  }
+
+  const ir::Model& model_;
+  absl::flat_hash_map<const ir::Function*, uint64_t> counts_;
+};
+
 // Graphs of the skeleton and of the IR that are the same.
 using Pair = std::pair<const onnx::GraphProto*, ir::Graph*>;
 
@@ -88,6 +153,12 @@ void AddInnerPairs(const onnx::GraphProto& proto, ir::Graph& graph,
 }  // namespace
 
 absl::Status InferTypes(const ModelFile& file, ir::Model& model) {
+  if (Expansions(model).Of(model.graph) > kMaxExpansions) {
+    return absl::UnimplementedError(
+        fmt::format("{}: functions call each other more than {} times: types "
+                    "are not inferred",
+                    file.name(), kMaxExpansions));
+  }
   google::protobuf::Arena arena;
   auto* skeleton =
       google::protobuf::Arena::CreateMessage<onnx::ModelProto>(&arena);

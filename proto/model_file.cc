@@ -8,12 +8,12 @@
 
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <limits>
 #include <utility>
 
 #include "proto/errors.h"
 #include "proto/external_data.h"
-#include "proto/file_descriptor.h"
 #include "proto/file_kind.h"
 #include "proto/status_macros.h"
 #include "proto/wire.h"
@@ -44,7 +44,8 @@ absl::StatusOr<FileDescriptor> InMemory(const std::string& name) {
 absl::StatusOr<FileDescriptor> Buffered(int from, const std::string& name) {
   ASSIGN_OR_RETURN(FileDescriptor memory, InMemory(name));
   std::array<char, 64 * 1024> buffer;
-  for (uint64_t size = 0; size <= kMaxSize;) {
+  uint64_t size = 0;
+  while (size <= kMaxSize) {
     const ssize_t n = ::read(from, buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return ErrnoError(errno, name);
@@ -54,7 +55,31 @@ absl::StatusOr<FileDescriptor> Buffered(int from, const std::string& name) {
     if (error != 0) return ErrnoError(error, name);
     size += static_cast<uint64_t>(n);
   }
+  if (size == 0) {
+    return InvalidModel(
+        "{}: is empty, not an ONNX model\n"
+        "hint: the command before the pipe wrote nothing",
+        name);
+  }
   return memory;
+}
+
+// Where a path went wrong: often a folder higher up, or where it starts.
+std::string WhereItEnds(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::is_symlink(path, error))
+    return "it is a link, and what it stands for is not there";
+  const std::filesystem::path full = std::filesystem::absolute(path, error);
+  const std::string folder = full.parent_path().string();
+  return std::filesystem::is_directory(folder, error)
+             ? fmt::format("it was looked for in '{}'", folder)
+             : fmt::format("there is no folder '{}'", folder);
+}
+
+absl::Status CannotOpen(int error, const std::string& path) {
+  const absl::Status status = ErrnoError(error, path);
+  return absl::IsNotFound(status) ? WithHint(status, WhereItEnds(path))
+                                  : status;
 }
 
 bool SameContent(const struct stat& a, const struct stat& b) {
@@ -69,26 +94,31 @@ ModelFile::ModelFile(int fd, std::string name, std::string path)
 
 ModelFile::~ModelFile() { ::close(fd_); }
 
-absl::StatusOr<std::shared_ptr<ModelFile>> ModelFile::Open(
-    const std::string& path) {
+absl::StatusOr<Input> OpenInput(const std::string& path) {
   if (path == "-") {
-    const std::string name = "<stdin>";
-    ASSIGN_OR_RETURN(FileDescriptor memory, Buffered(STDIN_FILENO, name));
-    return FromDescriptor(memory.get(), name, "");
+    Input input{.fd = {}, .name = "<stdin>", .path = ""};
+    ASSIGN_OR_RETURN(input.fd, Buffered(STDIN_FILENO, input.name));
+    return input;
   }
   // O_NONBLOCK: opening a FIFO must not wait for a writer.
   FileDescriptor fd(
       ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!fd.valid()) return ErrnoError(errno, path);
-  return FromDescriptor(fd.get(), path, path);
+  if (!fd.valid()) return CannotOpen(errno, path);
+  return Input{.fd = std::move(fd), .name = path, .path = path};
+}
+
+absl::StatusOr<std::shared_ptr<ModelFile>> ModelFile::Open(
+    const std::string& path) {
+  ASSIGN_OR_RETURN(const Input input, OpenInput(path));
+  return FromDescriptor(input.fd.get(), input.name, input.path);
 }
 
 absl::StatusOr<std::shared_ptr<ModelFile>> ModelFile::FromBytes(
-    std::string name, std::string_view bytes) {
+    std::string name, std::string_view bytes, std::string path) {
   ASSIGN_OR_RETURN(FileDescriptor memory, InMemory(name));
   const int error = WriteFully(memory.get(), bytes.data(), bytes.size(), -1);
   if (error != 0) return ErrnoError(error, name);
-  return FromDescriptor(memory.get(), std::move(name), "");
+  return FromDescriptor(memory.get(), std::move(name), std::move(path));
 }
 
 absl::StatusOr<std::shared_ptr<ModelFile>> ModelFile::FromDescriptor(

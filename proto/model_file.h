@@ -23,6 +23,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "proto/file_descriptor.h"
 
 namespace addnorm::proto {
 
@@ -35,9 +36,10 @@ class ModelFile {
   static absl::StatusOr<std::shared_ptr<ModelFile>> Open(
       const std::string& path);
 
-  // A model in memory. It has no directory, so it cannot have external data.
+  // A model in memory. Without a path it has no directory, so it cannot have
+  // external data.
   static absl::StatusOr<std::shared_ptr<ModelFile>> FromBytes(
-      std::string name, std::string_view bytes);
+      std::string name, std::string_view bytes, std::string path = "");
 
   // A file that is open already (the descriptor is duplicated) and has, or will
   // have, the given path: its data files are looked for beside that.
@@ -77,6 +79,15 @@ class ModelFile {
   std::unique_ptr<Document> document_;
   std::unique_ptr<ExternalData> external_data_;
 };
+
+// An input to be read through pread: the file, or for "-" standard input, which
+// cannot be read twice, in memory.
+struct Input {
+  FileDescriptor fd;
+  std::string name;  // for messages
+  std::string path;  // "" for standard input
+};
+absl::StatusOr<Input> OpenInput(const std::string& path);
 
 }  // namespace addnorm::proto
 

@@ -38,11 +38,19 @@ std::atomic<Entry*> entries{nullptr};
 std::array<struct sigaction, kSignals.size()> previous;
 int active = 0;
 
+// A file, or a directory that is empty. Async-signal-safe.
+void RemovePath(const char* path) {
+  if (::unlink(path) != 0) ::rmdir(path);
+}
+
 // Only async-signal-safe calls.
 extern "C" void RemoveAndRaise(int signal) {
   const int saved = errno;
-  for (Entry* entry = entries.load(); entry != nullptr; entry = entry->next) {
-    if (const char* path = entry->path.load()) ::unlink(path);
+  // A directory goes once what is in it did; such are nested a few levels deep.
+  for (int level = 0; level < 8; ++level) {
+    for (Entry* entry = entries.load(); entry != nullptr; entry = entry->next) {
+      if (const char* path = entry->path.load()) RemovePath(path);
+    }
   }
   for (size_t i = 0; i < kSignals.size(); ++i) {
     if (kSignals[i] == signal) ::sigaction(signal, &previous[i], nullptr);
@@ -130,7 +138,7 @@ void RemovalGuard::Release() {
 
 void RemovalGuard::Remove() {
   if (entry_ == nullptr) return;
-  ::unlink(entry_->held.c_str());
+  RemovePath(entry_->held.c_str());
   Release();
 }
 

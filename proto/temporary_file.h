@@ -25,8 +25,8 @@
 
 namespace addnorm::proto {
 
-// Removes a file when it goes out of scope, or when INT, TERM or HUP ends the
-// process.
+// Removes a file, or a directory that is empty by then, when it goes out of
+// scope, or when INT, TERM or HUP ends the process.
 class RemovalGuard {
  public:
   RemovalGuard() = default;
@@ -36,7 +36,7 @@ class RemovalGuard {
   RemovalGuard& operator=(RemovalGuard&& other) noexcept;
   ~RemovalGuard() { Remove(); }
 
-  // The file stays.
+  // It stays.
   void Release();
   void Remove();
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/text.h"
 
-#include <fcntl.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -19,21 +19,36 @@
 namespace addnorm::proto {
 namespace {
 
-// The whole file if it begins like a text model, else only its first bytes.
-absl::StatusOr<std::string> ReadIfText(const std::string& path) {
-  FileDescriptor fd(
-      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!fd.valid()) return ErrnoError(errno, path);
-  constexpr size_t kChunk = 4096;
-  std::string text;
-  while (true) {
-    const size_t at = text.size();
-    text.resize(at + kChunk);
-    const int64_t n = ReadFully(fd.get(), text.data() + at, kChunk, at);
-    text.resize(at + static_cast<size_t>(std::max<int64_t>(n, 0)));
-    if (n < static_cast<int64_t>(kChunk) || (at == 0 && !LooksLikeText(text)))
-      return text;
+absl::StatusOr<std::string> ReadAll(const Input& input) {
+  const off_t size = ::lseek(input.fd.get(), 0, SEEK_END);
+  if (size < 0) return ErrnoError(errno, input.name);
+  std::string text(static_cast<size_t>(size), '\0');
+  const int64_t n = ReadFully(input.fd.get(), text.data(), text.size(), 0);
+  if (n < 0) return ErrnoError(errno, input.name);
+  text.resize(static_cast<size_t>(n));
+  return text;
+}
+
+// Far more than a person or a test writes.
+constexpr off_t kMaxText = 64 << 20;
+
+bool MayBeText(const Input& input) {
+  std::array<char, 4096> head;
+  const int64_t n = ReadFully(input.fd.get(), head.data(), head.size(), 0);
+  return n > 0 && ::lseek(input.fd.get(), 0, SEEK_END) <= kMaxText &&
+         IsText(std::string_view(head.data(), static_cast<size_t>(n)));
+}
+
+// onnx's messages are several lines with an indented context.
+std::string OnOneLine(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    const bool is_space = c == ' ' || c == '\n' || c == '\t' || c == '\r';
+    if (!is_space) line += c;
+    if (is_space && !line.empty() && line.back() != ' ') line += ' ';
   }
+  while (line.ends_with(' ')) line.pop_back();
+  return line;
 }
 
 }  // namespace
@@ -45,7 +60,8 @@ absl::StatusOr<std::string> SerializeText(std::string_view text) {
     onnx::OnnxParser parser(held);
     const auto status = parser.Parse(model);
     if (!status.IsOK())
-      return absl::InvalidArgumentError(status.ErrorMessage());
+      return InvalidModel("is no ONNX text: {}",
+                          OnOneLine(status.ErrorMessage()));
     if (!parser.EndOfInput())
       return InvalidModel("text after the end of the model");
   } catch (const std::exception& error) {  // out-of-range literals
@@ -55,17 +71,22 @@ absl::StatusOr<std::string> SerializeText(std::string_view text) {
 }
 
 absl::StatusOr<std::shared_ptr<ModelFile>> OpenText(std::string name,
-                                                    std::string_view text) {
+                                                    std::string_view text,
+                                                    std::string path) {
   const absl::StatusOr<std::string> bytes = SerializeText(text);
   if (!bytes.ok()) return WithContext(bytes.status(), name);
-  return ModelFile::FromBytes(std::move(name), *bytes);
+  return ModelFile::FromBytes(std::move(name), *bytes, std::move(path));
 }
 
 absl::StatusOr<std::shared_ptr<ModelFile>> OpenModelOrText(
     const std::string& path) {
-  if (path == "-") return ModelFile::Open(path);
-  ASSIGN_OR_RETURN(const std::string text, ReadIfText(path));
-  return LooksLikeText(text) ? OpenText(path, text) : ModelFile::Open(path);
+  ASSIGN_OR_RETURN(const Input input, OpenInput(path));
+  auto file = ModelFile::FromDescriptor(input.fd.get(), input.name, input.path);
+  if (!absl::IsInvalidArgument(file.status()) || !MayBeText(input)) return file;
+  ASSIGN_OR_RETURN(const std::string text, ReadAll(input));
+  auto parsed = OpenText(input.name, text, input.path);
+  // Of other text, say what it is, not where it is no model.
+  return parsed.ok() || LooksLikeText(text) ? parsed : file;
 }
 
 }  // namespace addnorm::proto

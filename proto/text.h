@@ -25,11 +25,13 @@ namespace addnorm::proto {
 // A serialised ModelProto.
 absl::StatusOr<std::string> SerializeText(std::string_view text);
 
-// A model file in memory.
+// A model file in memory; external data are looked for beside the path.
 absl::StatusOr<std::shared_ptr<ModelFile>> OpenText(std::string name,
-                                                    std::string_view text);
+                                                    std::string_view text,
+                                                    std::string path = "");
 
-// A model file, or a text model (by its first character, '<' or '#') converted.
+// A model file, or, if it is none and text, what ONNX's parser makes of it. "-"
+// is standard input.
 absl::StatusOr<std::shared_ptr<ModelFile>> OpenModelOrText(
     const std::string& path);
 

@@ -62,7 +62,10 @@ class Walker {
 
   absl::Status Corrupt(uint32_t at, std::string_view what) const {
     if (stream_.error() != 0) return ErrnoError(stream_.error(), "cannot read");
-    return InvalidModel("truncated or corrupt at byte {}: {}", at, what);
+    return InvalidModel(
+        "truncated or corrupt at byte {}: {}\n"
+        "hint: the file may be incomplete: copy or download it again",
+        at, what);
   }
 
   std::vector<Record>& records() { return document_.records_; }

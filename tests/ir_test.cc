@@ -111,6 +111,43 @@ TEST_CASE("the printer writes what the text said", "[ir]") {
   CHECK_THAT(text, ContainsSubstring("y, z = my.Split(m, , a)"));
 }
 
+TEST_CASE("the printer shows nodes' names and the values of small constants",
+          "[ir]") {
+  const auto model = tests::ImportText(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[N] a) => (float[N] y)
+    <float two = {2.0}, float16[2] h = {15360, 49152}, int64[1] axis = {-1},
+     bool t = {1}, float[9] long = {1, 2, 3, 4, 5, 6, 7, 8, 9}>
+    {
+      [square] sq = Pow(a, two)
+      c = Constant<value = float {2.0}>()
+      d = Constant<value = float[1] {0.5}>()
+      e = Constant<value = float[9] {1, 2, 3, 4, 5, 6, 7, 8, 9}>()
+      f = Constant<value_float = 0.5>()
+      y = Mul(sq, c)
+    })");
+  const std::string text = ToText(*model);
+  CHECK_THAT(text, ContainsSubstring(
+                       "=> (float[N] y) <float two = {2.0}, float16[2] h = "
+                       "{1.0, -2.0}, int64[1] axis = {-1}, bool t = {1}> {\n"));
+  for (const char* line :
+       {"[square] sq = Pow(a, two)", "c = Constant<value = float {2.0}>()",
+        "d = Constant<value = float[1] {0.5}>()",
+        "e = Constant<value = float[9]>()",
+        "f = Constant<value_float = 0.5>()"}) {
+    CHECK_THAT(text, ContainsSubstring(std::string("  ") + line + "\n"));
+  }
+}
+
+TEST_CASE("the printer makes names safe to show", "[ir]") {
+  Model model;
+  model.graph.name = "g\x1b";
+  Value* a = model.graph.AddInput("a\n");
+  AddUnary(model.graph, a, "b\x1b[2J")->name = "n\r";
+  CHECK(ToText(model.graph) ==
+        "g\\x1b (a\\n) => () {\n  [n\\r] b\\x1b[2J = Relu(a\\n)\n}\n");
+}
+
 TEST_CASE("shapes differ provably by rank or by two numbers, never by symbols",
           "[ir]") {
   CHECK(ProvablyDiffer({{2}, {3}}, {{3}}));

@@ -230,8 +230,8 @@ TEST_CASE("nodes are moved as bytes, and as few as can be", "[proto]") {
       [a] a = Neg(x) [b] b = Neg(x) [c] c = Neg(x) [d] d = Neg(x) [e] y = Neg(x)
     })");
   const Opened opened = Open(proto.SerializeAsString());
-  opened.model->graph.MoveNode(opened.node("b"), nullptr);
-  opened.model->graph.MoveNode(opened.node("e"), opened.node("c"));
+  opened.model->graph.MoveNodes({opened.node("b")}, nullptr);
+  opened.model->graph.MoveNodes({opened.node("e")}, opened.node("c"));
   opened.model->graph.AddNodeOutput(
       opened.model->graph.AddNode("", "New", opened.node("c")),
       opened.model->graph.AddValue("n"));

@@ -10,66 +10,27 @@
 #include <string>
 #include <thread>
 
-#include "onnx/onnx_pb.h"
 #include "proto/copy_range.h"
 #include "proto/export.h"
 #include "proto/file_output.h"
 #include "proto/import.h"
 #include "proto/temporary_file.h"
 #include "tests/support/catch.h"
+#include "tests/support/model_output.h"
 #include "tests/support/proto_files.h"
 
 namespace addnorm::proto {
 namespace {
 
 namespace fs = std::filesystem;
-using tests::Field;
 using tests::Message;
+using tests::ModelBytes;
+using tests::OpenAndImport;
+using tests::Output;
 using tests::ScratchDirectory;
+using tests::Write;
 
 using Names = std::vector<std::string>;
-
-std::string ModelBytes(const std::string& location = "") {
-  onnx::ModelProto model;
-  model.mutable_graph()->set_name("g");
-  if (!location.empty()) {
-    onnx::TensorProto& tensor = *model.mutable_graph()->add_initializer();
-    tensor.set_name("w");
-    tensor.set_data_type(onnx::TensorProto::UINT8);
-    tensor.add_dims(4);
-    tensor.set_data_location(onnx::TensorProto::EXTERNAL);
-    auto& entry = *tensor.add_external_data();
-    entry.set_key("location");
-    entry.set_value(location);
-  }
-  return model.SerializeAsString();
-}
-
-// Imports the model, which looks its data files up.
-std::shared_ptr<ModelFile> Open(const std::string& path) {
-  auto file = ModelFile::Open(path);
-  REQUIRE(file.ok());
-  const auto imported = Import(*file);
-  INFO(imported.status());
-  REQUIRE(imported.ok());
-  return *file;
-}
-
-// The model and two bytes of an unknown field.
-Rope Output(const ModelFile& file) {
-  Rope rope;
-  rope.AppendRange(0, file.size());
-  rope.AppendBytes("\x78\x01");
-  return rope;
-}
-
-absl::Status Write(const std::string& model, const std::string& target,
-                   const WriteOptions& options = {}) {
-  const auto file = Open(model);
-  if (absl::Status early = CheckTarget(*file, target, options); !early.ok())
-    return early;
-  return WriteModel(*file, Output(*file), target, options);
-}
 
 mode_t ModeOf(const std::string& path) {
   struct stat info {};
@@ -184,23 +145,6 @@ TEST_CASE("a pipe that nobody reads any more is no error", "[proto]") {
   ::close(ends[1]);
 }
 
-TEST_CASE("two spellings of one location are one copy", "[proto]") {
-  const ScratchDirectory scratch;
-  onnx::ModelProto model;
-  REQUIRE(model.ParseFromString(ModelBytes("w.bin")));
-  onnx::TensorProto& twin = *model.mutable_graph()->add_initializer();
-  twin = model.graph().initializer(0);
-  twin.set_name("v");
-  twin.mutable_external_data(0)->set_value("./w.bin");
-  const std::string path =
-      scratch.Write("in/model.onnx", model.SerializeAsString());
-  scratch.Write("in/w.bin", "data");
-  fs::create_directory(scratch / "out");
-  CHECK(Write(path, scratch / "out/model.onnx", {.copy_data_up_to = UINT64_MAX})
-            .ok());
-  CHECK(scratch.Read("out/w.bin") == "data");
-}
-
 TEST_CASE("what the hook refuses is not published", "[proto]") {
   const ScratchDirectory scratch;
   const std::string model = scratch.Write("model.onnx", ModelBytes());
@@ -221,7 +165,7 @@ TEST_CASE("an input that changes meanwhile gives no output", "[proto]") {
   const ScratchDirectory scratch;
   const std::string model = scratch.Write("model.onnx", ModelBytes("w.bin"));
   scratch.Write("w.bin", "data");
-  const auto file = Open(model);
+  const auto file = OpenAndImport(model);
   const Rope rope = Output(*file);
   SECTION("the model grows") {
     scratch.Write("model.onnx", ModelBytes("w.bin") + "\x78\x01");
@@ -236,72 +180,19 @@ TEST_CASE("an input that changes meanwhile gives no output", "[proto]") {
   CHECK_FALSE(scratch.Exists("out.onnx"));
 }
 
-TEST_CASE("an output elsewhere needs copies of the data files", "[proto]") {
-  const ScratchDirectory scratch;
-  const std::string model =
-      scratch.Write("in/model.onnx", ModelBytes("sub/w.bin"));
-  scratch.Write("in/sub/w.bin", "data");
-  fs::create_directory(scratch / "out");
-  const std::string target = scratch / "out/model.onnx";
-  const WriteOptions copy{.copy_data_up_to = UINT64_MAX};
-
-  SECTION("refused by default") {
-    const absl::Status status = Write(model, target);
-    CHECK(status.code() == absl::StatusCode::kFailedPrecondition);
-    CHECK_THAT(Message(status), ContainsSubstring("hint: --data=copy"));
-    CHECK(fs::is_empty(scratch / "out"));
-    CHECK(Write(model, target, {.copy_data_up_to = 3}) == status);
-  }
-  SECTION("copied as real files on request") {
-    REQUIRE(Write(model, target, copy).ok());
-    CHECK(scratch.Read("out/sub/w.bin") == "data");
-    struct stat info {};
-    REQUIRE(::lstat((scratch / "out/sub/w.bin").c_str(), &info) == 0);
-    CHECK(S_ISREG(info.st_mode));
-    CHECK(info.st_nlink == 1);
-    // Again, over itself.
-    CHECK(Write(model, target, {.force = true, .copy_data_up_to = 4}).ok());
-    CHECK(scratch.Names() == Names{"in", "in/model.onnx", "in/sub",
-                                   "in/sub/w.bin", "out", "out/model.onnx",
-                                   "out/sub", "out/sub/w.bin"});
-  }
-  SECTION("not over a foreign file") {
-    scratch.Write("out/sub/w.bin", "theirs");
-    CHECK(Write(model, target, copy).code() ==
-          absl::StatusCode::kFailedPrecondition);
-    CHECK(scratch.Read("out/sub/w.bin") == "theirs");
-    CHECK_FALSE(scratch.Exists("out/model.onnx"));
-  }
-  SECTION("not through a link") {
-    fs::create_directory(scratch / "away");
-    fs::create_symlink("../away", scratch / "out/sub");
-    CHECK(Write(model, target, copy).code() ==
-          absl::StatusCode::kFailedPrecondition);
-    CHECK(fs::is_empty(scratch / "away"));
-  }
-  SECTION("gone again with an output that fails") {
-    WriteOptions failing = copy;
-    failing.before_publish = [&](std::shared_ptr<ModelFile> written) {
-      CHECK(scratch.Read("out/sub/w.bin") == "data");  // the hook sees them
-      CHECK(Import(written).ok());
-      return absl::InternalError("no");
-    };
-    CHECK_FALSE(Write(model, target, failing).ok());
-    CHECK(fs::is_empty(scratch / "out"));
-  }
-}
-
-TEST_CASE("a link whose data lie beside its target gets no unsound output",
+TEST_CASE("an output has a folder, unless it is a pipe, device or descriptor",
           "[proto]") {
   const ScratchDirectory scratch;
-  scratch.Write("real/model.onnx", ModelBytes("w.bin"));
-  scratch.Write("real/w.bin", "data");
-  fs::create_symlink("real/model.onnx", scratch / "model.onnx");
-  const absl::Status status =
-      Write(scratch / "model.onnx", scratch / "out.onnx");
-  CHECK(status.code() == absl::StatusCode::kNotFound);
-  CHECK_THAT(Message(status), ContainsSubstring("beside the link's target"));
-  CHECK(Write(scratch / "model.onnx", scratch / "real/out.onnx").ok());
+  REQUIRE(::mkfifo((scratch / "fifo").c_str(), 0600) == 0);
+  for (const std::string& direct :
+       {std::string("-"), std::string("/dev/null"), std::string("/dev/stdout"),
+        scratch / "fifo"})
+    CHECK(FolderOf(direct) == std::nullopt);
+  CHECK(FolderOf("out.onnx") == ".");
+  CHECK(FolderOf(scratch / "out.onnx") == scratch.path().string());
+  fs::create_directory(scratch / "real");
+  fs::create_symlink("real/out.onnx", scratch / "link.onnx");
+  CHECK(FolderOf(scratch / "link.onnx") == scratch / "real");
 }
 
 TEST_CASE("temporary files have no name, or one that is removed", "[proto]") {

@@ -180,9 +180,9 @@ TEST_CASE("quantization annotations and device configurations are marked",
   const auto imported = ImportBytes(model.SerializeAsString());
   REQUIRE(imported.ok());
   const ir::Graph& graph = imported->model->graph;
-  CHECK(graph.FindValue("s")->is_annotated());
-  CHECK(graph.FindValue("z")->is_annotated());
-  CHECK_FALSE(graph.FindValue("y")->is_annotated());
+  CHECK(graph.FindValue("s")->is_pinned());
+  CHECK(graph.FindValue("z")->is_pinned());
+  CHECK_FALSE(graph.FindValue("y")->is_pinned());
   CHECK_FALSE(graph.nodes().front().has_device_configurations);
   CHECK(graph.nodes().back().has_device_configurations);
 }
@@ -201,9 +201,16 @@ TEST_CASE("what makes a graph ambiguous or incomplete is refused by name",
       {"node Neg 'second': input 'nowhere' is made by no node, input or "
        "initializer",
        [&](auto& m) { graph(m)->mutable_node(1)->set_input(0, "nowhere"); }},
-      {"value 's' is made twice, by Relu 'first' and by Neg 'second'",
+      {"value 's' is made twice, by Relu 'first' (node[0]) and by Neg 'second' "
+       "(node[1])",
        [&](auto& m) { graph(m)->mutable_node(1)->set_output(0, "s"); }},
-      {"value 'x' is made twice, by an input and by Relu 'first'",
+      {"value 's' is made twice, by Relu (node[0]) and by Neg (node[1])",
+       [&](auto& m) {
+         graph(m)->mutable_node(0)->clear_name();
+         graph(m)->mutable_node(1)->clear_name();
+         graph(m)->mutable_node(1)->set_output(0, "s");
+       }},
+      {"value 'x' is made twice, by an input and by Relu 'first' (node[0])",
        [&](auto& m) { graph(m)->mutable_node(0)->set_output(0, "x"); }},
       {"value 'x' is made twice, by an input and by an input",
        [&](auto& m) { *graph(m)->add_input() = graph(m)->input(0); }},
@@ -344,8 +351,7 @@ TEST_CASE("names that are no UTF-8 are kept, and printed with escapes",
   REQUIRE(imported.ok());
   CHECK(imported->model->graph.nodes().front().name == "a\xff\n");
   model.mutable_graph()->mutable_node(0)->set_input(0, "q");
-  CHECK_THAT(Refusal(model),
-             ContainsSubstring(R"(Relu 'a\xff\n': input 'q')"));
+  CHECK_THAT(Refusal(model), ContainsSubstring(R"(Relu 'a\xff\n': input 'q')"));
 }
 
 TEST_CASE("a chain of 200 000 nodes is imported in either order", "[proto]") {
@@ -362,6 +368,26 @@ TEST_CASE("a chain of 200 000 nodes is imported in either order", "[proto]") {
   const auto imported = ImportBytes(model.SerializeAsString());
   REQUIRE(imported.ok());
   CHECK(imported->model->graph.nodes().size() == kNodes);
+}
+
+TEST_CASE("what training_info reads or binds must stay", "[proto]") {
+  onnx::ModelProto model = Parse(
+      "g (float[1] x) => (float[1] y) <float[1] e = {1}, float[1] b = {2}, "
+      "float[1] f = {3}> { z = Add(x, e) u = Add(z, b) y = Add(u, f) }");
+  onnx::TrainingInfoProto& training = *model.add_training_info();
+  onnx::NodeProto& node = *training.mutable_algorithm()->add_node();
+  node.set_op_type("Neg");
+  node.add_input("e");
+  node.add_output("ne");
+  onnx::StringStringEntryProto& binding = *training.add_update_binding();
+  binding.set_key("b");
+  binding.set_value("ne");
+  const auto imported = ImportBytes(model.SerializeAsString());
+  REQUIRE(imported.ok());
+  const ir::Graph& graph = imported->model->graph;
+  CHECK(graph.FindValue("e")->is_pinned());
+  CHECK(graph.FindValue("b")->is_pinned());
+  CHECK_FALSE(graph.FindValue("f")->is_pinned());
 }
 
 }  // namespace

@@ -38,7 +38,9 @@ TEST_CASE("only a regular file is opened, and nothing hangs", "[proto]") {
   };
   CHECK(status("missing").code() == absl::StatusCode::kNotFound);
   CHECK(Message(status("missing")) ==
-        scratch / "missing" + ": no such file or directory");
+        scratch / "missing" +
+            ": no such file or directory\nhint: it was looked for in '" +
+            scratch.path().string() + "'");
   CHECK(status("fifo").code() == absl::StatusCode::kNotFound);
   CHECK_THAT(Message(status("fifo")),
              ContainsSubstring("is not a regular file"));
@@ -132,6 +134,17 @@ TEST_CASE("a path may be a model or a text model", "[proto]") {
   REQUIRE(text.ok());
   CHECK(Import(*text).ok());
   CHECK(OpenModelOrText(scratch.Write("m.onnx", *SerializeText(kText))).ok());
+  // What onnx's parser takes, also without versions before the graph.
+  CHECK(OpenModelOrText(scratch.Write("bare", "g (float[2] x) => () {}")).ok());
+  CHECK_THAT(
+      Message(OpenModelOrText(scratch.Write("prose", "no model")).status()),
+      ContainsSubstring("prose: is text, not an ONNX model\nhint: "));
+  CHECK_THAT(
+      Message(OpenModelOrText(scratch.Write("bad", "<ir_version: 8> g ("))
+                  .status()),
+      ContainsSubstring(
+          "bad: is no ONNX text: [ParseError at position (line: 1 "
+          "column: "));
   CHECK(OpenModelOrText(scratch / "missing").status().code() ==
         absl::StatusCode::kNotFound);
 }

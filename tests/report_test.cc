@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What commands print, made from data instead of models.
-#include "passes/ir/printable.h"
 #include "tool/report.h"
 
 #include <cstdint>
@@ -13,10 +12,12 @@
 #include "absl/status/status.h"
 #include "nlohmann/json.hpp"
 #include "passes/fusion_report.h"
+#include "passes/ir/printable.h"
 #include "tests/support/catch.h"
 #include "tool/exit_code.h"
 #include "tool/optimize_report.h"
 #include "tool/output.h"
+#include "tool/progress.h"
 #include "tool/site_report.h"
 #include "tool/term.h"
 
@@ -119,6 +120,16 @@ TEST_CASE("sizes, times and counts read well", "[tool]") {
   CHECK(Plural(0, "site") == "0 sites");
 }
 
+TEST_CASE("progress is told in bytes, percent and time left", "[tool]") {
+  CHECK(ProgressText(0, 4000, 0.5) == "0 bytes of 4.0 kB (0 %)");
+  CHECK(ProgressText(1000, 4000, 2) == "1.0 kB of 4.0 kB (25 %), 6 s left");
+  CHECK(ProgressText(9, 1000, 1) == "9 bytes of 1.0 kB (0 %)");
+  CHECK(ProgressText(10, 1000, 2) == "10 bytes of 1.0 kB (1 %), 4 min left");
+  CHECK(ProgressText(3999, 4000, 9) == "4.0 kB of 4.0 kB (99 %), 1 s left");
+  CHECK(ProgressText(4000, 4000, 9) ==
+        "4.0 kB of 4.0 kB (100 %), waiting for the disk");
+}
+
 TEST_CASE("names are printed without what a terminal would obey", "[tool]") {
   struct Row {
     std::string_view name, printed;
@@ -161,10 +172,24 @@ TEST_CASE("the summary shows five reasons and says how many more there are",
           "[tool]") {
   FusionReport report;
   for (int i = 0; i < 7; ++i)
-    report.candidates.push_back(NotFused("Add", "no"));
+    report.candidates.push_back(NotFused("Add", "no " + std::to_string(i)));
   const std::string text = SummarizeSites(report, "fused", true, kPlain);
   CHECK(text.find("fused 0 of 7 sites\n") == 0);
   CHECK(text.find("… and 2 more (--explain)\n") != std::string::npos);
+}
+
+TEST_CASE("the summary counts a reason that many sites have, names apart",
+          "[tool]") {
+  FusionReport report;
+  report.candidates = {NotFused("Add 'x'", "'y' is read by Relu 'z' too")};
+  for (const std::string layer : {"0", "1", "2"})
+    report.candidates.push_back(NotFused(
+        "Add 's" + layer + "'", "Pow 'p" + layer + "': 'e' is 3, expected 2"));
+  CHECK(SummarizeSites(report, "fused", true, kPlain) ==
+        "fused 0 of 4 sites\n"
+        "not fused:\n"
+        "  3 x Pow 'p0': 'e' is 3, expected 2 (first: Add 's0')\n"
+        "  Add 'x': 'y' is read by Relu 'z' too\n");
 }
 
 TEST_CASE("the summary tells norms that are no sites apart", "[tool]") {
@@ -174,7 +199,7 @@ TEST_CASE("the summary tells norms that are no sites apart", "[tool]") {
       Other(Verdict::kAlreadyFused, "x", "SkipSimplifiedLayerNormalization")};
   report.layer_norms = 2;
   CHECK(SummarizeSites(report, "fused", true, kPlain) ==
-        "no sites: no residual Add feeds an RMSNorm\n"
+        "no sites: no residual Add feeds an RMSNorm that is recognised\n"
         "already fused: 1 (SkipSimplifiedLayerNormalization 1)\n"
         "without a residual Add: 1 norm\n"
         "2 LayerNorms (the mean is subtracted): out of scope, left alone\n");
@@ -187,12 +212,14 @@ TEST_CASE("each candidate is explained with its place, reason and hint",
       Fused("Add 'a\x1b'", "div"),
       NotFused("Add 'b'", "exponent is 3, expected 2", "none")};
   report.candidates.back().graph = "function 'my::Block'";
-  CHECK(ExplainSites(report, kPlain) ==
+  CHECK(ExplainSites(report, "fused", kPlain) ==
         "fused            Add 'a\\x1b'\n"
         "                 as AddRmsNorm_div\n"
         "not fused        Add 'b' in function 'my::Block'\n"
         "                 exponent is 3, expected 2\n"
         "                 hint: none\n");
+  CHECK(ExplainSites(report, "can be fused", kPlain)
+            .starts_with("can be fused     Add 'a\\x1b'\n"));
 }
 
 TEST_CASE("sites as JSON have counts and only the fields that are known",
@@ -227,15 +254,18 @@ TEST_CASE("the summary of optimize mentions notes and external data",
           "[tool]") {
   OptimizeResult result = SomeResult();
   result.report.notes = {"ir_version raised from 7 to 8"};
-  result.data_files = {{.location = "w.bin", .bytes = 32, .is_copied = false},
-                       {.location = "v.bin", .bytes = 1, .is_copied = true}};
+  result.data_files = {{"w.bin", 32, DataPlace::kShared},
+                       {"v.bin", 1, DataPlace::kCopied},
+                       {"u.bin", 2, DataPlace::kPresent},
+                       {"t.bin", 3, DataPlace::kUnknown}};
   const std::string text = ToText(result, false, kPlain);
   CHECK(text.find("note: ir_version raised from 7 to 8\n") !=
         std::string::npos);
   CHECK(text.find("external data: w.bin (32 bytes), shared\n") !=
         std::string::npos);
-  CHECK(text.find("external data: v.bin (1 byte), copied\n") !=
-        std::string::npos);
+  CHECK(text.find("external data: v.bin (1 byte), copied\n"
+                  "external data: u.bin (2 bytes), the same is there already\n"
+                  "external data: t.bin (3 bytes)\n") != std::string::npos);
 }
 
 TEST_CASE("the summary of optimize says when nothing was fused or written",

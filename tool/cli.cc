@@ -41,7 +41,8 @@ void AddGlobalOptions(CLI::App& app, GlobalOptions& options) {
   app.add_flag("-v,--verbose", options.verbose,
                "Say more on stderr; twice: for debugging")
       ->option_text(" ");
-  app.add_flag("-q,--quiet", options.quiet, "Only errors on stderr");
+  app.add_flag("-q,--quiet", options.quiet,
+               "Nothing but errors on stderr; stdout stays as it is");
   app.add_option("--color", options.color,
                  "auto, always or never (default: auto)")
       ->option_text("WHEN")
@@ -98,8 +99,8 @@ ExitCode RunCommand(const Command& command, const Args& args,
   }
   output.json = options.json;
   output.quiet = options.quiet;
-  const Session session{.terminal = MakeTerminal(options),
-                        .json = options.json};
+  Session session{.terminal = MakeTerminal(options), .json = options.json};
+  session.terminal.shows_progress &= !options.quiet;
   return output.Print(RunGuarded(run, session), session.terminal);
 }
 

@@ -2,14 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // inspect M: what is in a model, and what optimize would do with it.
+#include <algorithm>
+#include <cctype>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "CLI/App.hpp"
 #include "fmt/format.h"
 #include "passes/ir/printable.h"
 #include "passes/ir/printer.h"
+#include "passes/sites.h"
 #include "proto/model_file.h"
 #include "proto/status_macros.h"
 #include "proto/text.h"
@@ -30,12 +34,27 @@ struct Options {
 
 using Json = nlohmann::ordered_json;
 
+bool EqualIgnoringCase(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
+    return std::tolower(static_cast<unsigned char>(x)) ==
+           std::tolower(static_cast<unsigned char>(y));
+  });
+}
+
+// The domain may be left out: people ask for what they see in a name.
+bool IsOp(const ir::Node& node, std::string_view op) {
+  return EqualIgnoringCase(OpName(node), op) ||
+         EqualIgnoringCase(node.op_type(), op);
+}
+
 std::string NodesText(ir::Model& model, const std::string& op) {
   std::string text;
   for (const ir::Graph* graph : model.AllGraphs()) {
+    const std::string label = passes::GraphLabel(*graph);
+    const std::string where =
+        label.empty() ? "" : fmt::format("  # in {}", ir::Printable(label));
     for (const ir::Node& node : graph->nodes()) {
-      if (OpName(node) != op) continue;
-      text += ir::Printable(ir::ToText(node), /*keep_lines=*/true) + "\n";
+      if (IsOp(node, op)) text += ir::ToText(node) + where + "\n";
     }
   }
   return text;
@@ -60,7 +79,7 @@ absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   if (!options.op.empty()) return PrintNodes(*loaded.model, options);
   Answer answer;
   if (options.text) {
-    answer.text = ir::Printable(ir::ToText(*loaded.model), /*keep_lines=*/true);
+    answer.text = ir::ToText(*loaded.model);
     answer.json["text"] = answer.text;
     return answer;
   }
@@ -69,7 +88,7 @@ absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   answer.text = ToText(facts, session.terminal) + "\n" +
                 SummarizeSites(report, "can fuse", /*with_reasons=*/false,
                                session.terminal) +
-                "\n" + ExplainSites(report, session.terminal);
+                "\n" + ExplainSites(report, "can be fused", session.terminal);
   answer.json = ToJson(facts);
   answer.json.update(SitesToJson(report));
   return answer;
@@ -89,9 +108,9 @@ RunFunction AddInspect(CLI::App& app) {
                  "A model, or one in ONNX text; '-' is standard input")
       ->required()
       ->option_text(" ");
-  auto* nodes =
-      app.add_option("--nodes", options->op, "Print the nodes of one operator")
-          ->option_text("OP");
+  auto* nodes = app.add_option("--nodes", options->op,
+                               "Print the nodes of one operator, in any case")
+                    ->option_text("OP");
   app.add_flag("--text", options->text,
                "Print the whole model in the style of ONNX text")
       ->excludes(nodes)

@@ -20,28 +20,22 @@
 #include "CLI/App.hpp"
 #include "fmt/format.h"
 #include "passes/ir/printable.h"
+#include "passes/target.h"
 #include "proto/export.h"
 #include "proto/external_data.h"
 #include "proto/file_output.h"
 #include "proto/model_file.h"
 #include "proto/rope.h"
 #include "proto/status_macros.h"
+#include "spdlog/spdlog.h"
 #include "tool/commands.h"
 #include "tool/fusion.h"
 #include "tool/optimize_report.h"
 #include "tool/output.h"
+#include "tool/progress.h"
 
 namespace addnorm::tool {
 namespace {
-
-struct Target {
-  std::string_view name;
-  std::string_view summary;
-};
-
-constexpr Target kTargets[] = {
-    {"portable", "model-local functions, bit for bit, for any runtime"},
-};
 
 struct DataMode {
   std::string_view name;
@@ -63,6 +57,7 @@ struct Options {
   bool dry_run = false;
   bool force = false;
   std::string target = "portable";
+  bool mixed = false;
   std::string data = "auto";
   std::optional<unsigned> expect_fused;
 };
@@ -84,28 +79,28 @@ class Stopwatch {
   std::clock_t cpu_ = std::clock();
 };
 
-template <typename Row, size_t n>
-std::vector<std::string> Names(const Row (&rows)[n]) {
+template <typename Rows>
+std::vector<std::string> Names(const Rows& rows) {
   std::vector<std::string> names;
-  for (const Row& row : rows) names.emplace_back(row.name);
+  for (const auto& row : rows) names.emplace_back(row.name);
   return names;
 }
 
 // "auto: copies where needed, up to 64 MB", a choice a line.
-template <typename Row, size_t n>
-std::string Choices(const Row (&rows)[n]) {
+template <typename Rows>
+std::string Choices(const Rows& rows) {
   std::string text;
-  for (const Row& row : rows) {
+  for (const auto& row : rows) {
     text += fmt::format("{}{}: {}", text.empty() ? "" : "\n", row.name,
                         row.summary);
   }
   return text;
 }
 
-template <typename Row, size_t n>
-const Row& Find(const Row (&rows)[n], std::string_view name) {
+template <typename Rows>
+const auto& Find(const Rows& rows, std::string_view name) {
   return *std::find_if(std::begin(rows), std::end(rows),
-                       [name](const Row& row) { return row.name == name; });
+                       [name](const auto& row) { return row.name == name; });
 }
 
 absl::Status CheckRequest(const Options& options, bool json) {
@@ -121,23 +116,38 @@ absl::Status CheckRequest(const Options& options, bool json) {
   return absl::OkStatus();
 }
 
-// The output is beside its own copy of the data, or finds the input's.
-bool IsCopied(const proto::DataFile& file, const std::string& out) {
-  const auto own = std::filesystem::path(out).parent_path() / file.location;
+// Where the output will find the file; to be asked before it is written.
+DataPlace PlaceFor(const proto::DataFile& file,
+                   const std::optional<std::string>& folder) {
+  namespace fs = std::filesystem;
+  if (!folder) return DataPlace::kUnknown;
+  const fs::path own = fs::path(*folder) / file.location;
   std::error_code error;
-  return !std::filesystem::equivalent(own, file.path, error) && !error;
+  if (!fs::exists(own, error)) return DataPlace::kCopied;
+  return fs::equivalent(own, file.path, error) ? DataPlace::kShared
+                                               : DataPlace::kPresent;
 }
 
 std::vector<DataFileFacts> DataFiles(const proto::ModelFile& file,
-                                     const OptimizeResult& result) {
+                                     const std::optional<std::string>& folder) {
   std::vector<DataFileFacts> facts;
   for (const auto& [location, data] : file.external_data().files()) {
-    facts.push_back(
-        {.location = location,
-         .bytes = static_cast<uint64_t>(data.info.st_size),
-         .is_copied = result.is_written && IsCopied(data, result.output)});
+    facts.push_back({.location = location,
+                     .bytes = static_cast<uint64_t>(data.info.st_size),
+                     .place = PlaceFor(data, folder)});
   }
   return facts;
+}
+
+void WarnOfMissingData(const OptimizeResult& result) {
+  if (result.data_files.empty()) return;
+  const size_t others = result.data_files.size() - 1;
+  spdlog::warn("{}: refers to '{}'{} and must be put beside {}", result.output,
+               result.data_files.front().location,
+               others == 0 ? ""
+                           : fmt::format(" and {} other data file{}", others,
+                                         others == 1 ? "" : "s"),
+               others == 0 ? "it" : "them");
 }
 
 std::optional<Failure> UnmetExpectation(const Options& options,
@@ -163,32 +173,55 @@ absl::Status Write(const proto::ModelFile& file, const proto::Rope& rope,
   return status;
 }
 
+// Refuses early what would be refused in the end. There may be no OUT.
+absl::Status CheckTarget(const proto::ModelFile& file, const Options& options,
+                         const proto::WriteOptions& write) {
+  if (options.out.empty()) return absl::OkStatus();
+  return proto::CheckTarget(file, options.out, write);
+}
+
+absl::Status WriteOutput(const proto::ModelFile& file, const proto::Rope& rope,
+                         const Options& options, proto::WriteOptions write,
+                         const Terminal& terminal, OptimizeResult& result) {
+  const std::optional<std::string> folder = proto::FolderOf(options.out);
+  result.data_files = DataFiles(file, folder);
+  Progress progress(terminal.shows_progress);
+  write.on_progress = [&progress](uint64_t done, uint64_t total) {
+    progress.Update(done, total);
+  };
+  RETURN_IF_ERROR(Write(file, rope, options.out, write));
+  progress.Erase();
+  result.is_written = true;
+  if (!folder) WarnOfMissingData(result);
+  return absl::OkStatus();
+}
+
 // Fuses, and writes unless options or an unmet expectation say no.
-absl::Status Optimize(const Options& options, OptimizeResult& result,
-                      std::optional<Failure>& failure) {
+absl::Status Optimize(const Options& options, const Terminal& terminal,
+                      OptimizeResult& result, std::optional<Failure>& failure) {
   const proto::WriteOptions write{
       .force = options.force,
-      .copy_data_up_to = Find(kDataModes, options.data).copy_up_to,
-      .before_publish = nullptr};
+      .copy_data_up_to = Find(kDataModes, options.data).copy_up_to};
   ASSIGN_OR_RETURN(std::shared_ptr<proto::ModelFile> file,
                    proto::ModelFile::Open(options.in));
-  if (!options.out.empty()) {
-    RETURN_IF_ERROR(proto::CheckTarget(*file, options.out, write));
-  }
+  RETURN_IF_ERROR(CheckTarget(*file, options, write));
   ASSIGN_OR_RETURN(LoadedModel loaded, Load(file));
+  // Again, now that the data files are known.
+  RETURN_IF_ERROR(CheckTarget(*file, options, write));
   result.before = CountOps(*loaded.model);
-  ASSIGN_OR_RETURN(result.report, Fuse(loaded));
+  ASSIGN_OR_RETURN(
+      result.report,
+      Fuse(loaded, Find(passes::AllTargets(), options.target).target,
+           options.mixed));
   result.after = CountOps(*loaded.model);
   ASSIGN_OR_RETURN(const proto::Rope rope, proto::Export(*file, *loaded.model));
   result.input = file->name();
   result.input_bytes = file->size();
   result.output_bytes = rope.size();
   failure = UnmetExpectation(options, result.report);
-  if (!options.dry_run && !failure) {
-    RETURN_IF_ERROR(Write(*file, rope, options.out, write));
-    result.is_written = true;
-  }
-  result.data_files = DataFiles(*file, result);
+  if (!options.dry_run && !failure)
+    return WriteOutput(*file, rope, options, write, terminal, result);
+  result.data_files = DataFiles(*file, /*folder=*/std::nullopt);
   return absl::OkStatus();
 }
 
@@ -198,8 +231,8 @@ absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   Answer answer;
   OptimizeResult result;
   result.output = options.out == "-" ? "<stdout>" : options.out;
-  result.target = Find(kTargets, options.target).name;
-  RETURN_IF_ERROR(Optimize(options, result, answer.failure));
+  result.target = Find(passes::AllTargets(), options.target).name;
+  RETURN_IF_ERROR(Optimize(options, session.terminal, result, answer.failure));
   result.wall_seconds = watch.wall_seconds();
   result.cpu_seconds = watch.cpu_seconds();
   if (answer.failure) answer.exit_code = ExitCode::kNo;
@@ -235,13 +268,16 @@ RunFunction AddOptimize(CLI::App& app) {
   app.add_flag("--dry-run", options->dry_run,
                "Do all but writing; OUT can be left out");
   app.add_flag("--force", options->force,
-               "Replace OUT if it exists (never the input)");
+               "Replace OUT if it exists; never the input or data files");
   app.add_option("--expect-fused", options->expect_fused,
                  "Write nothing and exit 1 unless N sites are fused")
       ->option_text("N");
-  app.add_option("--target", options->target, Choices(kTargets))
+  app.add_option("--target", options->target,
+                 "What pairs become:\n" + Choices(passes::AllTargets()))
       ->option_text("NAME")
-      ->check(CLI::IsMember(Names(kTargets)));
+      ->check(CLI::IsMember(Names(passes::AllTargets())));
+  app.add_flag("--mixed", options->mixed,
+               "Sites without a proof for the target become portable");
   app.add_option(
          "--data", options->data,
          "External data, if OUT is in another folder:\n" + Choices(kDataModes))

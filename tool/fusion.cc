@@ -28,8 +28,11 @@ absl::StatusOr<LoadedModel> Load(std::shared_ptr<proto::ModelFile> file) {
   return LoadedModel{std::move(file), std::move(imported.model)};
 }
 
-absl::StatusOr<passes::FusionReport> Fuse(LoadedModel& loaded) {
+absl::StatusOr<passes::FusionReport> Fuse(LoadedModel& loaded,
+                                          passes::Target target, bool mixed) {
   passes::PassContext context;
+  context.target = target;
+  context.mixed = mixed;
   context.infer_types = [&file = *loaded.file](ir::Model& model) {
     spdlog::info("{}: a match needs types that the file does not state",
                  file.name());

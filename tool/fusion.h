@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "passes/fusion_report.h"
 #include "passes/ir/model.h"
+#include "passes/pass.h"
 #include "proto/model_file.h"
 
 namespace addnorm::tool {
@@ -27,7 +28,10 @@ struct LoadedModel {
 absl::StatusOr<LoadedModel> Load(std::shared_ptr<proto::ModelFile> file);
 
 // Runs fuse-add-rms-norm: the model in memory is edited, the file is not.
-absl::StatusOr<passes::FusionReport> Fuse(LoadedModel& loaded);
+// `mixed`: sites that lack a proof for the target become portable ones.
+absl::StatusOr<passes::FusionReport> Fuse(
+    LoadedModel& loaded, passes::Target target = passes::Target::kPortable,
+    bool mixed = false);
 
 }  // namespace addnorm::tool
 

@@ -36,7 +36,7 @@ Exit codes:
     3  the model is invalid or not supported
     4  the file system, or not enough memory
    70  a bug in this tool; please report it
-  130  interrupted
+  130  interrupted; other signals: 128 and their number (143: SIGTERM)
 )";
 
 constexpr std::string_view kListHint =
@@ -129,6 +129,18 @@ absl::Status Usage(const CLI::App& app, std::string_view what) {
       "{}\nhint: '{} -h' shows what can be given", what, app.get_name()));
 }
 
+bool IsOption(std::string_view word) {
+  return word.starts_with('-') && word.size() > 1;
+}
+
+absl::Status Unexpected(const CLI::App& app, std::string_view word) {
+  if (!IsOption(word))
+    return Usage(app, fmt::format("unexpected argument '{}'", word));
+  const std::string_view name = word.substr(0, word.find('='));
+  return Usage(app, fmt::format("unknown option '{}'{}", name,
+                                Suggestion(name, OptionNames(app))));
+}
+
 }  // namespace
 
 ExitCode PrintHelp(const CLI::App& app, HelpLength length) {
@@ -162,22 +174,23 @@ ExitCode PrintVersion() {
 
 absl::Status UsageError(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> extras = app.remaining();
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr ||
-      extras.empty()) {
-    return Usage(app, Uncapitalized(error.what()));
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr &&
+      !extras.empty()) {
+    return Unexpected(app, extras.front());
   }
-  if (!extras.front().starts_with('-')) {
-    return Usage(app, fmt::format("unexpected argument '{}'", extras.front()));
+  // What is missing may well be what an unknown option swallowed.
+  const auto option = std::find_if(extras.begin(), extras.end(), IsOption);
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr &&
+      option != extras.end()) {
+    return Unexpected(app, *option);
   }
-  return Usage(app, fmt::format("unknown option '{}'{}", extras.front(),
-                                Suggestion(extras.front(), OptionNames(app))));
+  return Usage(app, Uncapitalized(error.what()));
 }
 
 absl::Status UnknownCommand(std::string_view name) {
-  const bool is_option = name.starts_with('-') && name.size() > 1;
   return absl::FailedPreconditionError(
-      fmt::format("unknown {} '{}'{}{}", is_option ? "option" : "command", name,
-                  Suggestion(name, CommandNames()), kListHint));
+      fmt::format("unknown {} '{}'{}{}", IsOption(name) ? "option" : "command",
+                  name, Suggestion(name, CommandNames()), kListHint));
 }
 
 absl::Status MissingCommand() {

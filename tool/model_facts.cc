@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "fmt/format.h"
+#include "passes/fused_op.h"
 #include "passes/ir/printable.h"
 #include "tool/report.h"
 
@@ -15,9 +16,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool IsMadeByPass(const ir::Graph& graph) {
+bool IsFusedBody(const ir::Graph& graph) {
   return graph.function() != nullptr &&
-         graph.function()->source == ir::kNoSource;
+         graph.function()->domain == passes::kFusedDomain;
 }
 
 std::string Qualified(const std::string& domain, const std::string& name) {
@@ -93,7 +94,7 @@ std::string OpName(const ir::Node& node) {
 OpCounts CountOps(ir::Model& model) {
   OpCounts counts;
   for (const ir::Graph* graph : model.AllGraphs()) {
-    if (IsMadeByPass(*graph)) continue;
+    if (IsFusedBody(*graph)) continue;
     for (const ir::Node& node : graph->nodes()) ++counts[OpName(node)];
   }
   return counts;

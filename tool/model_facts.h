@@ -25,8 +25,9 @@ namespace addnorm::tool {
 // because everything printed is sorted.
 using OpCounts = std::map<std::string, int64_t>;
 
-// In the main graph, subgraphs and functions. Functions that a pass made are
-// left out: their bodies are the nodes that were fused, once for many sites.
+// In the main graph, subgraphs and functions. Functions of fused ops are left
+// out, also where they came with the file: their bodies are the nodes that were
+// fused, once for many sites.
 OpCounts CountOps(ir::Model& model);
 
 // "Add", "ai.addnorm.AddRmsNorm": an operator with its domain.

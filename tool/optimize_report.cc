@@ -54,15 +54,26 @@ std::string Files(const OptimizeResult& result) {
                      is_copy ? ", a copy byte for byte" : "");
 }
 
+std::string_view WhatIsDone(DataPlace place) {
+  switch (place) {
+    case DataPlace::kShared:
+      return ", shared";
+    case DataPlace::kCopied:
+      return ", copied";
+    case DataPlace::kPresent:
+      return ", the same is there already";
+    case DataPlace::kUnknown:
+      break;
+  }
+  return "";
+}
+
 std::string DataFiles(const OptimizeResult& result) {
   std::string text;
   for (const DataFileFacts& file : result.data_files) {
-    const std::string_view what = !result.is_written ? ""
-                                  : file.is_copied   ? ", copied"
-                                                     : ", shared";
     text +=
         fmt::format("external data: {} ({}){}\n", ir::Printable(file.location),
-                    FormatBytes(file.bytes), what);
+                    FormatBytes(file.bytes), WhatIsDone(file.place));
   }
   return text;
 }
@@ -72,7 +83,7 @@ Json DataFilesToJson(const std::vector<DataFileFacts>& files) {
   for (const DataFileFacts& file : files) {
     rows.push_back({{"location", file.location},
                     {"bytes", file.bytes},
-                    {"copied", file.is_copied}});
+                    {"copied", file.place == DataPlace::kCopied}});
   }
   return rows;
 }
@@ -82,7 +93,10 @@ Json DataFilesToJson(const std::vector<DataFileFacts>& files) {
 std::string ToText(const OptimizeResult& result, bool explain,
                    const Terminal& terminal) {
   std::string text;
-  if (explain) text += ExplainSites(result.report, terminal) + "\n";
+  if (explain) {
+    const std::string_view fused = result.is_written ? "fused" : "can be fused";
+    text += ExplainSites(result.report, fused, terminal) + "\n";
+  }
   text += ChangedOps(result, terminal.width) + "\n";
   text +=
       SummarizeSites(result.report, result.is_written ? "fused" : "would fuse",

@@ -19,11 +19,19 @@
 
 namespace addnorm::tool {
 
+// Where the output finds a data file of the input.
+enum class DataPlace {
+  kUnknown,  // nothing was written, or to where nothing can be put beside it
+  kShared,   // it is the input's own
+  kCopied,   // a new copy
+  kPresent,  // an equal file that was there
+};
+
 // A file beside the model that holds tensors.
 struct DataFileFacts {
   std::string location;
   uint64_t bytes = 0;
-  bool is_copied = false;  // the output has a copy of its own
+  DataPlace place = DataPlace::kUnknown;
 };
 
 struct OptimizeResult {

@@ -57,8 +57,7 @@ ExitCode WriteStdout(std::string_view text) {
     return ExitCode::kDone;
   }
   if (errno == EPIPE) return ExitCode::kDone;
-  WriteStderr(
-      fmt::format("error: standard output: {}\n", proto::ErrnoText(errno)));
+  WriteStderr(fmt::format("error: <stdout>: {}\n", proto::ErrnoText(errno)));
   return ExitCode::kSystem;
 }
 

@@ -3,7 +3,6 @@
 #include "tool/report.h"
 
 #include <algorithm>
-#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -97,20 +96,6 @@ std::string Paragraph(std::string_view first, std::string_view text,
     used += Columns(word);
   }
   return out + "\n";
-}
-
-std::string FormatBytes(uint64_t bytes) {
-  if (bytes < 1000)
-    return fmt::format("{} byte{}", bytes, bytes == 1 ? "" : "s");
-  constexpr std::string_view kUnits[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
-  double value = static_cast<double>(bytes) / 1000;
-  size_t unit = 0;
-  // 999.95 would be printed as 1000.0.
-  while (value >= 999.95 && unit + 1 < std::size(kUnits)) {
-    value /= 1000;
-    ++unit;
-  }
-  return fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
 std::string FormatSeconds(double seconds) {

@@ -16,6 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include "proto/format_bytes.h"
+
 namespace addnorm::tool {
 
 // Columns of cells, two spaces apart. Cells are plain text; colour would count
@@ -47,8 +49,7 @@ std::string Shorten(std::string_view text, size_t columns);
 std::string Paragraph(std::string_view first, std::string_view text,
                       size_t width);
 
-// "640 bytes", "208.9 kB", "4.1 GB".
-std::string FormatBytes(uint64_t bytes);
+using proto::FormatBytes;
 
 // "3.2 ms", "1.25 s".
 std::string FormatSeconds(double seconds);

@@ -51,20 +51,63 @@ std::string Place(const Candidate& candidate) {
                      ir::Printable(candidate.graph));
 }
 
-std::string FirstReasons(const FusionReport& report, size_t width) {
-  std::string text;
-  int shown = 0;
+// Candidates that fail for one reason, for example in every layer.
+struct ReasonGroup {
+  const Candidate* first;
+  int count;
+};
+
+// The text without quoted names, which differ from layer to layer.
+std::string WithoutNames(std::string_view text) {
+  std::string out;
+  bool is_name = false;
+  for (const char c : text) {
+    if (c == '\'') is_name = !is_name;
+    if (!is_name) out += c;
+  }
+  return out;
+}
+
+// The most frequent reason first, else in the order of the report.
+std::vector<ReasonGroup> GroupByReason(const FusionReport& report) {
+  std::vector<ReasonGroup> groups;
+  std::map<std::string, size_t> index;
   for (const Candidate& candidate : report.candidates) {
     if (candidate.verdict != Verdict::kNotFused) continue;
-    if (++shown > kReasonsInSummary) continue;
-    text += Paragraph("  ",
-                      fmt::format("{}: {}", Place(candidate),
-                                  ir::Printable(candidate.reason)),
-                      width);
+    const auto [known, is_new] =
+        index.emplace(WithoutNames(candidate.reason), groups.size());
+    if (is_new) groups.push_back({.first = &candidate, .count = 0});
+    ++groups[known->second].count;
   }
-  if (shown > kReasonsInSummary) {
-    text +=
-        fmt::format("  … and {} more (--explain)\n", shown - kReasonsInSummary);
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const ReasonGroup& a, const ReasonGroup& b) {
+                     return a.count > b.count;
+                   });
+  return groups;
+}
+
+// "60 x exponent is 3, expected 2 (first: Add 's0')"
+std::string ToText(const ReasonGroup& group) {
+  const std::string reason = ir::Printable(group.first->reason);
+  const std::string place = Place(*group.first);
+  return group.count == 1
+             ? fmt::format("{}: {}", place, reason)
+             : fmt::format("{} x {} (first: {})", group.count, reason, place);
+}
+
+std::string FrequentReasons(const FusionReport& report, size_t width) {
+  std::string text;
+  int shown = 0;
+  int left_out = 0;
+  for (const ReasonGroup& group : GroupByReason(report)) {
+    if (++shown <= kReasonsInSummary) {
+      text += Paragraph("  ", ToText(group), width);
+    } else {
+      left_out += group.count;
+    }
+  }
+  if (left_out > 0) {
+    text += fmt::format("  … and {} more (--explain)\n", left_out);
   }
   return text;
 }
@@ -114,7 +157,7 @@ std::string SummarizeSites(const FusionReport& report, std::string_view verb,
   const int not_fused = report.Count(Verdict::kNotFused);
   std::string text;
   if (fused + not_fused == 0) {
-    text = "no sites: no residual Add feeds an RMSNorm\n";
+    text = "no sites: no residual Add feeds an RMSNorm that is recognised\n";
   } else {
     const std::string count = fmt::format("{} {} of {}", verb, fused,
                                           Plural(fused + not_fused, "site"));
@@ -123,7 +166,7 @@ std::string SummarizeSites(const FusionReport& report, std::string_view verb,
            "\n";
   }
   if (with_reasons && not_fused > 0) {
-    text += "not fused:\n" + FirstReasons(report, terminal.width);
+    text += "not fused:\n" + FrequentReasons(report, terminal.width);
   }
   if (const int already = report.Count(Verdict::kAlreadyFused); already > 0) {
     text += fmt::format(
@@ -136,11 +179,14 @@ std::string SummarizeSites(const FusionReport& report, std::string_view verb,
   return text + LayerNorms(report);
 }
 
-std::string ExplainSites(const FusionReport& report, const Terminal& terminal) {
+std::string ExplainSites(const FusionReport& report, std::string_view fused,
+                         const Terminal& terminal) {
   constexpr size_t kVerdictColumns = 17;  // "no residual add" and two spaces
   std::string text;
   for (const Candidate& candidate : report.candidates) {
-    const std::string_view verdict = VerdictName(candidate.verdict);
+    const std::string_view verdict = candidate.verdict == Verdict::kFused
+                                         ? fused
+                                         : VerdictName(candidate.verdict);
     text += terminal.Paint(StyleOf(candidate.verdict), verdict) +
             std::string(kVerdictColumns - verdict.size(), ' ') +
             Place(candidate) + "\n";

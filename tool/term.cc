@@ -76,7 +76,9 @@ class PrintableMessage : public spdlog::custom_flag_formatter {
 Terminal Terminal::Detect(ColorMode mode) {
   return {.color = WantsColor(mode, STDOUT_FILENO),
           .color_errors = WantsColor(mode, STDERR_FILENO),
-          .width = Width(STDOUT_FILENO)};
+          .width = Width(STDOUT_FILENO),
+          .shows_progress =
+              isatty(STDERR_FILENO) == 1 && Environment("TERM") != "dumb"};
 }
 
 std::string Terminal::Paint(Style style, std::string_view text) const {

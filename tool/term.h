@@ -23,6 +23,8 @@ struct Terminal {
   bool color = false;         // of results
   bool color_errors = false;  // of stderr
   size_t width = 100;         // columns to fill, at most 100
+  // stderr is a terminal whose line can be written again.
+  bool shows_progress = false;
 
   // Looks at the mode, NO_COLOR, TERM, and whether the outputs are terminals.
   static Terminal Detect(ColorMode mode);

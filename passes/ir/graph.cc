@@ -104,7 +104,7 @@ Node* Graph::AddNode(std::string domain, std::string op_type, Node* before) {
   const auto made =
       nodes_.emplace(place, this, std::move(domain), std::move(op_type));
   made->self_ = made;
-  SetOrderBetweenNeighbours(&*made);
+  SetOrders(made, 1);
   return &*made;
 }
 
@@ -169,11 +169,12 @@ void Graph::NumberNodes() {
   for (Node& node : nodes_) node.order = number++;
 }
 
-void Graph::MoveNode(Node* node, Node* before) {
+void Graph::MoveNodes(const std::vector<Node*>& nodes, Node* before) {
+  if (nodes.empty()) return;
   edited_ = true;
-  nodes_.splice(before == nullptr ? nodes_.end() : before->self_, nodes_,
-                node->self_);
-  SetOrderBetweenNeighbours(node);
+  const auto place = before == nullptr ? nodes_.end() : before->self_;
+  for (Node* node : nodes) nodes_.splice(place, nodes_, node->self_);
+  SetOrders(nodes.front()->self_, nodes.size());
 }
 
 Node* Graph::Next(const Node* node) const {
@@ -181,19 +182,20 @@ Node* Graph::Next(const Node* node) const {
   return next == nodes_.end() ? nullptr : &*next;
 }
 
-void Graph::SetOrderBetweenNeighbours(Node* node) {
-  const bool is_first = node->self_ == nodes_.begin();
-  const double low = is_first ? -1 : std::prev(node->self_)->order;
-  const Node* next = Next(node);
-  if (next == nullptr) {
-    node->order = is_first ? 0 : low + 1;
-    return;
+void Graph::SetOrders(std::list<Node>::iterator first, size_t count) {
+  const auto end = std::next(first, static_cast<std::ptrdiff_t>(count));
+  const auto gaps = static_cast<double>(count + 1);
+  double low = first == nodes_.begin() ? -1 : std::prev(first)->order;
+  if (first == nodes_.begin() && end != nodes_.end()) low = end->order - gaps;
+  const double high = end == nodes_.end() ? low + gaps : end->order;
+  const double step = (high - low) / gaps;
+  double last = low;
+  for (auto node = first; node != end; ++node) {
+    const double order = last + step;
+    // Some fifty insertions in one place use up the digits of a double.
+    if (order <= last || order >= high) return NumberNodes();
+    node->order = last = order;
   }
-  const double high = next->order;
-  const double start = is_first ? high - 2 : low;
-  node->order = start + (high - start) / 2;
-  // Some fifty insertions in one place use up the digits of a double.
-  if (node->order <= start || node->order >= high) NumberNodes();
 }
 
 namespace {

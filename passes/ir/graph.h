@@ -102,8 +102,9 @@ class Value {
   // it).
   const Tensor* initializer() const { return initializer_.get(); }
   bool is_sparse_initializer() const { return is_sparse_initializer_; }
-  // Named in a quantization annotation.
-  bool is_annotated() const { return is_annotated_; }
+  // Named outside of nodes, in a quantization annotation or in training_info: it
+  // must stay.
+  bool is_pinned() const { return is_pinned_; }
 
   TensorType type;
 
@@ -117,7 +118,7 @@ class Value {
   int output_count_ = 0;
   bool is_input_ = false;
   bool is_sparse_initializer_ = false;
-  bool is_annotated_ = false;
+  bool is_pinned_ = false;
   std::unique_ptr<Tensor> initializer_;
   Source initializer_source_ = kNoSource;
   std::vector<Source> value_info_sources_;
@@ -220,7 +221,7 @@ class Graph {
   void SetInitializer(Value* value, std::unique_ptr<Tensor> tensor,
                       Source message);
   void MarkSparseInitializer(Value* value, Source message);
-  void MarkAnnotated(Value* value) { value->is_annotated_ = true; }
+  void MarkPinned(Value* value) { value->is_pinned_ = true; }
   void AddValueInfo(Value* value, Source message) {
     value->value_info_sources_.push_back(message);
   }
@@ -241,9 +242,9 @@ class Graph {
   void EraseValue(Value* value);
   // Sets each node's order to its place in the list: 0, 1, 2, …
   void NumberNodes();
-  // Moves a node before another one (to the end for nullptr); orders keep
-  // growing.
-  void MoveNode(Node* node, Node* before);
+  // Moves nodes before another one (to the end for nullptr), in their order in
+  // the vector; orders keep growing.
+  void MoveNodes(const std::vector<Node*>& nodes, Node* before);
   // The node after it, nullptr at the end.
   Node* Next(const Node* node) const;
 
@@ -253,7 +254,9 @@ class Graph {
   bool edited() const { return edited_; }
 
  private:
-  void SetOrderBetweenNeighbours(Node* node);
+  // Spreads the orders of `count` nodes from `first` on over the gap they are
+  // in.
+  void SetOrders(std::list<Node>::iterator first, size_t count);
 
   Model* model_ = nullptr;
   Function* function_ = nullptr;

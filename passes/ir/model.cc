@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/ir/model.h"
 
+#include "fmt/format.h"
+
 namespace addnorm::ir {
 
 std::optional<int64_t> Model::OpsetVersion(std::string_view domain) const {
@@ -14,13 +16,19 @@ std::optional<int64_t> Model::OpsetVersion(std::string_view domain) const {
 const Function* Model::FindFunction(std::string_view domain,
                                     std::string_view name,
                                     std::string_view overload) const {
-  for (const Function& function : functions) {
-    if (function.name == name && function.domain == domain &&
-        function.overload == overload) {
-      return &function;
+  const auto key = [](std::string_view d, std::string_view n,
+                      std::string_view o) {
+    return fmt::format("{}\n{}\n{}", d, n, o);
+  };
+  if (functions_by_name_.size() != functions.size()) {
+    functions_by_name_.clear();
+    for (const Function& f : functions) {
+      functions_by_name_.emplace(key(f.domain, f.name, f.overload), &f);
     }
   }
-  return nullptr;
+  if (functions_by_name_.empty()) return nullptr;
+  const auto found = functions_by_name_.find(key(domain, name, overload));
+  return found == functions_by_name_.end() ? nullptr : found->second;
 }
 
 std::vector<Graph*> Model::AllGraphs() {

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "passes/ir/graph.h"
 
@@ -66,12 +67,17 @@ class Model {
 
   // Version of the domain that the model imports; nullopt if it does not.
   std::optional<int64_t> OpsetVersion(std::string_view domain) const;
+  // Amortised constant time, also while functions are added.
   const Function* FindFunction(std::string_view domain, std::string_view name,
                                std::string_view overload = "") const;
 
   // Every graph: the main one, function bodies, and all subgraphs, outer before
   // inner.
   std::vector<Graph*> AllGraphs();
+
+ private:
+  // Rebuilt where functions were added; never removed from.
+  mutable absl::flat_hash_map<std::string, const Function*> functions_by_name_;
 };
 
 }  // namespace addnorm::ir

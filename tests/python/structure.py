@@ -92,18 +92,23 @@ class Printer:
         if attribute.HasField("g"):
             inner = Printer(attribute.g.node, attribute.g.initializer, self.prints)
             return repr([inner.print_of(o.name) for o in attribute.g.output])
+        if attribute.HasField("t"):  # by meaning: not by name, nor by the field that holds it
+            array = numpy_helper.to_array(attribute.t)
+            return hashed(str(array.dtype), array.shape, array.tobytes())
         return repr(helper.get_attribute_value(attribute))
+
+
+def reads(node):
+    """Names that the node or a graph in it reads."""
+    inner = [n for graph in addnorm.all_graphs([node]) for n in graph.node]
+    outputs = [o.name for graph in addnorm.all_graphs([node]) for o in graph.output]
+    return [*outputs, *(name for n in [node, *inner] for name in n.input)]
 
 
 def in_order(nodes):
     """The nodes, each behind those whose results it or a graph in it reads."""
     makers = {name: node for node in nodes for name in node.output if name}
     done, order = set(), []
-
-    def reads(node):
-        inner = [n for graph in addnorm.all_graphs([node]) for n in graph.node]
-        outputs = [o.name for graph in addnorm.all_graphs([node]) for o in graph.output]
-        return [*outputs, *(name for n in [node, *inner] for name in n.input)]
 
     for node in nodes:
         stack = [node]

@@ -31,10 +31,9 @@ std::string Optimised::Bytes() const {
 }
 
 Optimised Optimise(std::shared_ptr<proto::ModelFile> file,
-                   std::string_view pass) {
+                   std::string_view pass, passes::PassContext context) {
   Optimised result;
   result.model = OrThrow(proto::Import(file)).model;
-  passes::PassContext context;
   context.infer_types = [&file](ir::Model& model) {
     return proto::InferTypes(*file, model);
   };

@@ -14,6 +14,7 @@
 
 #include "passes/fusion_report.h"
 #include "passes/ir/model.h"
+#include "passes/pass.h"
 #include "proto/model_file.h"
 
 namespace addnorm::tests {
@@ -28,8 +29,9 @@ struct Optimised {
 };
 
 // Throws std::runtime_error where a step returns an error.
+// `context` may ask for a target.
 Optimised Optimise(std::shared_ptr<proto::ModelFile> file,
-                   std::string_view pass);
+                   std::string_view pass, passes::PassContext context = {});
 
 }  // namespace addnorm::tests
 

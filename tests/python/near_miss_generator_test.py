@@ -1,0 +1,337 @@
+# Copyright the onnx-addnorm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures with one or two random changes: whatever is fused is an RMSNorm of the Add's sum.
+
+The judge is norm_oracle.py, which knows numbers and no patterns, together with
+the conditions that numbers do not show: what the Add may read, what the scale
+may do, that no value is lost. Whatever is fused also gives the same bits and,
+inlined, the same operators. After a harmless change the sites are still fused.
+See sampling.py for the options.
+"""
+
+import collections
+import json
+import tempfile
+import unittest
+import warnings
+
+import numpy as np
+import onnx
+import onnx.parser
+import onnx.shape_inference
+
+import addnorm
+import changes
+import norm_oracle
+import oracle_test
+import sampling
+import structure
+
+FOLDERS = ["variants", "types", "operands", "residual"]
+INVALID = 3  # exit code
+CHOSEN, REST = sampling.options(count=1200)
+
+
+def shape_of(value):
+    dims = value.type.tensor_type.shape.dim
+    return [d.dim_value or oracle_test.DIMENSIONS.get(d.dim_param, 3) for d in dims]
+
+
+def is_shaped(model):
+    """Whether the inputs have shapes; without, there is nothing to run."""
+    return all(i.type.tensor_type.HasField("shape") for i in model.graph.input)
+
+
+def with_shapes(model, like):
+    """The model, its unshaped inputs as in `like`: only for running."""
+    copy = changes.copied(model)
+    shapes = {i.name: i.type.tensor_type for i in like.graph.input}
+    for value in copy.graph.input:
+        if not value.type.tensor_type.HasField("shape") and value.name in shapes:
+            value.type.tensor_type.shape.CopyFrom(shapes[value.name].shape)
+    return copy
+
+
+def sorted_nodes(model):
+    return structure.with_nodes(model, structure.in_order(model.graph.node))
+
+
+def feeds_for(model, special=False, seed=0):
+    rng = np.random.default_rng(seed)
+    feeds = {}
+    initialized = {t.name for t in model.graph.initializer}
+    for value in model.graph.input:
+        if value.name not in initialized:
+            copy = onnx.ValueInfoProto()
+            copy.CopyFrom(value)
+            for dim, size in zip(copy.type.tensor_type.shape.dim, shape_of(value)):
+                dim.dim_value = size
+            feeds[value.name] = oracle_test.array_for(copy, rng, special)
+    return feeds
+
+
+def settle(model, runnable):
+    """(the model with true types of its results, values of a run); None if it cannot be run."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            values = norm_oracle.trace(sorted_nodes(runnable), feeds_for(runnable))
+    except Exception:
+        return None
+    for info in (*model.graph.output, *model.graph.value_info):
+        array = values.get(info.name)
+        if array is None or not array.dtype.kind or array.dtype == object:
+            return None
+        tensor = info.type.tensor_type
+        tensor.elem_type = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+        given = [d.dim_value for d in tensor.shape.dim]
+        if tensor.HasField("shape") and (len(given) != array.ndim or any(
+                g and g != size for g, size in zip(given, array.shape))):
+            tensor.ClearField("shape")
+    for name in [o.name for o in model.graph.output if not o.type.tensor_type.HasField("shape")]:
+        output = next(o for o in model.graph.output if o.name == name)
+        for _ in range(values[name].ndim):
+            output.type.tensor_type.shape.dim.add()
+        output.type.tensor_type.shape.SetInParent()
+    return model, values
+
+
+def depends_on_inputs(model, name):
+    makers = {o: node for node in model.graph.node for o in node.output if o}
+    inputs = {i.name for i in model.graph.input}
+    stack, seen = [name], set()
+    while stack:
+        name = stack.pop()
+        if name in inputs:
+            return True
+        if name in makers and name not in seen:
+            seen.add(name)
+            stack += structure.reads(makers[name])
+    return False
+
+
+def provably_differ(model, a, b):
+    """Whether ONNX's shape inference knows that the two shapes differ."""
+    try:
+        graph = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
+    except onnx.shape_inference.InferenceError:  # it is wrong about a legal model
+        return False
+    shapes = {v.name: v.type.tensor_type for v in (*graph.input, *graph.output, *graph.value_info)}
+    if not all(n in shapes and shapes[n].HasField("shape") for n in (a, b)):
+        return False
+    first, second = (shapes[n].shape.dim for n in (a, b))
+    return len(first) != len(second) or any(
+        d.dim_value and e.dim_value and d.dim_value != e.dim_value for d, e in zip(first, second))
+
+
+def wrong_fusion(model, runnable, fused):
+    """What is wrong about the first fused call of the main graph that is not right; else None."""
+    calls = [n for n in fused.graph.node if n.domain == addnorm.DOMAIN]
+    ours = {f.name: f for f in fused.functions if f.domain == addnorm.DOMAIN}
+    oracle = norm_oracle.Oracle(sorted_nodes(runnable), shape_of, oracle_test.SPECIAL_INPUTS)
+    for call in calls:
+        a, b, *others = call.input
+        names = dict(zip(list(ours[call.op_type].input)[2:], others))
+        epsilon = next(x.f for x in call.attribute if x.name == "epsilon")
+        if "epsilon" in names:
+            epsilon = float(oracle.traces[0][names["epsilon"]].reshape(()))
+        if has_integer_cast(ours[call.op_type]):
+            epsilon = None
+        scale = next((n for role, n in names.items() if role != "epsilon"), None)
+        problem = oracle.why_no_norm(call.output[0], a, b, scale, epsilon)
+        if problem == "no usable row":
+            problem = None
+        for operand in (a, b):
+            if not depends_on_inputs(model, operand):
+                problem = f"{operand} depends on no input"
+        if provably_differ(sorted_nodes(model), a, b):
+            problem = f"{a} and {b} have different shapes"
+        if problem:
+            return f"{call.op_type} making {call.output[0]}: {problem}"
+    return None
+
+
+def has_integer_cast(function):
+    """The body repeats the Casts of a constant, of which the operand is the source."""
+    return any(n.op_type == "Cast" and n.attribute[0].i not in norm_oracle.FLOATS for n in function.node)
+
+
+class Case:
+    """One changed model and what the tool makes of it."""
+
+    def __init__(self, model, base):
+        self.runnable = with_shapes(model, base)
+        self.model = model
+
+    def problem(self, counts=collections.Counter()):
+        """What the tool did wrong; None if nothing. Raises if the model cannot be judged."""
+        with tempfile.TemporaryDirectory() as folder:
+            source, target = f"{folder}/in.onnx", f"{folder}/out.onnx"
+            onnx.save(self.model, source)
+            done = addnorm.run("optimize", source, target, "--json")
+            if done.returncode not in (0, INVALID):
+                return f"exit code {done.returncode}: {done.stderr.strip()}"
+            if done.returncode == INVALID:
+                counts["refused"] += 1
+                return None
+            fused = onnx.load(target)
+        self.report = json.loads(done.stdout)
+        self.sites = len(addnorm.fused_nodes(fused))
+        if self.sites == 0:
+            counts["models with nothing fused"] += 1
+            same = fused.SerializeToString() == self.model.SerializeToString()
+            return None if same else "nothing is fused, and yet bytes differ"
+        counts["fused sites judged"] += self.sites
+        return (wrong_fusion(self.model, self.runnable, fused) or self.other_meaning(fused, counts))
+
+    def other_meaning(self, fused, counts):
+        if not addnorm.checker_complaint(self.model) and addnorm.checker_complaint(fused):
+            return f"the checker: {addnorm.checker_complaint(fused)}"
+        if structure.differences(self.model, fused):
+            return f"other operators make {structure.differences(self.model, fused)}"
+        if structure.untouched_fields_differ(self.model, fused):
+            return f"changed: {structure.untouched_fields_differ(self.model, fused)}"
+        for special in (False, True):
+            feeds = feeds_for(self.runnable, special)
+            if addnorm.is_in_reference(self.model):
+                if not same_bits(addnorm.run_reference, sorted_nodes(self.model), fused, feeds):
+                    return "the reference evaluator's bits differ"
+                counts["reference runs"] += 1
+            if addnorm.is_in_onnxruntime(self.model) and not drops_roundings(self.model):
+                same = same_bits(addnorm.run_onnxruntime, self.model, fused, feeds)
+                if same is False:
+                    return "ONNX Runtime's bits differ"
+                counts["ONNX Runtime runs" if same else "models that ONNX Runtime refuses"] += 1
+        return None
+
+
+def drops_roundings(model):
+    """Whether ONNX Runtime computes the sum's rounding in one model and not in the other.
+
+    See "Roundings that ONNX Runtime drops" in tests/expected_differences.md.
+    """
+    outputs = {o.name for o in model.graph.output}
+    return any(n.op_type == "Cast" and outputs >= {n.input[0], n.output[0]} for n in model.graph.node)
+
+
+def same_bits(run, before, after, feeds):
+    """None if what is given cannot be run."""
+    try:
+        expected = run(before, feeds)
+    except Exception:
+        return None
+    return run(after, feeds) == expected
+
+
+class Bases:
+    """The fixtures, with a run of each."""
+
+    def __init__(self):
+        self.all = {}
+        for folder in FOLDERS:
+            for path in sorted((addnorm.ROOT / "tests/fixtures" / folder).rglob("*.onnxtxt")):
+                model = onnx.parser.parse_model(path.read_text())
+                if list(addnorm.all_graphs(model.graph.node)) or model.functions or not is_shaped(model):
+                    continue
+                settled = settle(changes.copied(model), model)
+                if settled:
+                    self.all[path.stem] = changes.Subject(model, settled[1])
+
+    def drawn(self, rng):
+        name = rng.choice(sorted(self.all))
+        return name, self.all[name]
+
+
+class NearMissGeneratorTest(unittest.TestCase):
+    sampler = sampling.Sampler(CHOSEN)
+
+    @classmethod
+    def setUpClass(cls):
+        warnings.simplefilter("ignore")
+        cls.bases = Bases()
+
+    @classmethod
+    def tearDownClass(cls):
+        print(f"\nseed {CHOSEN.seed}: {cls.sampler.summary()}")
+
+    def changed(self, rng, table, count):
+        """(description, model, base); the model is None if a change did not apply or broke it."""
+        name, base = self.bases.drawn(rng)
+        subject, said = base, [name]
+        for change in [rng.choice(table) for _ in range(count)]:
+            said.append(change.__name__)
+            model = change(changes.Subject(subject.model, dict(subject.values)), rng)
+            settled = settle(model, with_shapes(model, base.model)) if model is not None else None
+            if settled is None:
+                return " ".join(said), model, None, base.model
+            subject = changes.Subject(settled[0], settled[1])
+        return " ".join(said), subject.model, subject, base.model
+
+    def test_what_is_fused_is_a_norm(self):
+        counts = self.sampler.counts
+        for number in self.sampler.numbers():
+            rng = self.sampler.generator(number)
+            said, model, subject, base = self.changed(rng, changes.CHANGES, rng.choice([1, 1, 1, 2]))
+            if subject is None:
+                counts["changes that broke the model"] += 1
+                if model is not None:
+                    self.check_exit_code(number, said, model)
+                continue
+            counts["models"] += 1
+            with self.subTest(said, number=number):
+                case = Case(model, base)
+                problem = case.problem(counts)
+                if problem and sampling.is_known(f"{said}: {problem}"):
+                    counts["known defects"] += 1
+                elif problem:
+                    self.fail(self.sampler.failed(
+                        number, f"{said}: {problem}", model,
+                        lambda m: settle(changes.copied(m), with_shapes(m, base)) and Case(m, base).problem(),
+                        "FUSED: 0"))
+                if CHOSEN.list_missed:
+                    self.list_missed(said, number, case)
+
+    def check_exit_code(self, number, said, model):
+        """A model that nothing can run may be refused, but not crashed upon."""
+        with self.subTest(said, number=number), tempfile.TemporaryDirectory() as folder:
+            onnx.save(model, f"{folder}/in.onnx")
+            done = addnorm.run("optimize", f"{folder}/in.onnx", f"{folder}/out.onnx")
+            self.assertIn(done.returncode, (0, INVALID), f"--only {number}: {done.stderr}")
+
+    def list_missed(self, said, number, case):
+        """For people: where the numbers know a norm and nothing is fused."""
+        if getattr(case, "sites", 0) > 0:
+            return
+        oracle = norm_oracle.Oracle(sorted_nodes(case.runnable), shape_of, oracle_test.SPECIAL_INPUTS)
+        known = {node.output[0]: oracle.norms_of(node.output[0]) for node in case.model.graph.node
+                 if node.op_type == "Add" and all(depends_on_inputs(case.model, n) for n in node.input)}
+        known = {s: ys for s, ys in known.items() if ys}
+        if known:
+            reasons = [site.get("reason") for site in case.report["sites"]]
+            print(f"missed? --only {number}: {said}: {known}: {reasons}")
+
+    def test_a_harmless_change_takes_no_site(self):
+        counts = self.sampler.counts
+        for number in self.sampler.numbers():
+            if number % 4 and CHOSEN.only is None:
+                continue
+            rng = self.sampler.generator(f"harmless {number}")
+            said, model, subject, base = self.changed(rng, changes.HARMLESS, rng.choice([1, 1, 2]))
+            if subject is None:
+                continue
+            with self.subTest(said, number=number):
+                case, before = Case(model, base), Case(base, base)
+                self.assertIsNone(before.problem())
+                problem = case.problem() or (
+                    case.sites != before.sites and f"{case.sites} sites, {before.sites} before")
+                counts["models with a harmless change"] += 1
+                if problem and sampling.is_known(f"{said}: {problem}"):
+                    counts["known defects"] += 1
+                elif problem:
+                    self.fail(self.sampler.failed(
+                        number, f"{said}: {problem}", model, lambda m: Case(m, base).problem() or False,
+                        f"FUSED: {before.sites}"))
+
+
+if __name__ == "__main__":
+    sampling.main(CHOSEN, REST)
