@@ -133,16 +133,20 @@ int Precision(DataType type) {
   }
 }
 
+double RoundToBits(double value, int bits) {
+  int exponent = 0;
+  const double significand = std::frexp(value, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(significand, bits)),
+                    exponent - bits);
+}
+
 // True if a Cast to the type leaves the number as it is.
 bool Keeps(double value, DataType type) {
   const bool is_integer = type == DataType::kInt32 || type == DataType::kInt64;
   if (is_integer && (std::nearbyint(value) != value)) return false;
   if (std::abs(value) > (type == DataType::kFloat16 ? 65504 : 1e30))
     return false;
-  int exponent = 0;
-  const double significand = std::frexp(value, &exponent);
-  const double scaled = std::ldexp(significand, Precision(type));
-  return Precision(type) > 0 && std::nearbyint(scaled) == scaled;
+  return Precision(type) > 0 && RoundToBits(value, Precision(type)) == value;
 }
 
 // The number after the nodes between the root and the value.
@@ -159,6 +163,10 @@ std::optional<double> ScalarAfter(const std::vector<ir::Node*>& chain,
 }
 
 }  // namespace
+
+double RoundTo(double value, DataType type) {
+  return ir::IsFloat(type) ? RoundToBits(value, Precision(type)) : value;
+}
 
 bool IsConstantForwarding(const ir::Model& model, const ir::Node& node) {
   return IsStandardOp(model, node) && node.outputs().size() == 1 &&

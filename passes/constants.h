@@ -74,6 +74,10 @@ class Constants {
   absl::flat_hash_map<const ir::Value*, bool> depends_on_input_;
 };
 
+// The nearest number that the float type has, ties to even; for normal numbers.
+// Other types: the number itself.
+double RoundTo(double value, ir::DataType type);
+
 // True for the nodes that Resolve looks through.
 bool IsConstantForwarding(const ir::Model& model, const ir::Node& node);
 

@@ -53,6 +53,7 @@ class Fuser {
         [&](const ir::Node* node) { return gone_.contains(node); });
   }
   std::string CheckScope(const ir::Graph& graph) const;
+  bool DropScale(Constants& constants, Site& site);
   Emission Emit(Constants& constants, Site& site);
   std::string TryFuse(Constants& constants, Site& site);
   std::string AddFunction(std::list<ir::Function>& function);
@@ -60,6 +61,7 @@ class Fuser {
   ir::Model& model_;
   const PassContext& context_;
   Rewriter rewriter_;
+  absl::flat_hash_set<const ir::Graph*> numbered_;
   absl::flat_hash_set<const ir::Graph*> sorted_;
   absl::flat_hash_set<const ir::Node*> gone_;
   // Two norms on one sum: the first takes the Add, the other reads the sum.
@@ -88,18 +90,28 @@ std::string Fuser::TryFuse(Constants& constants, Site& site) {
   }
   if (!SharesNoNode(site)) return "a node of the norm belongs to another site";
   if (std::string reason = CheckScope(graph); !reason.empty()) return reason;
+  if (numbered_.insert(&graph).second) rewriter_.Number(graph);
   Emission emission = Emit(constants, site);
   if (!emission.reason.empty()) return emission.reason;
-  if (sorted_.insert(&graph).second) rewriter_.Sort(graph);
-  CallReplacement& call = emission.call;
-  const std::optional<Place> place = rewriter_.FindPlace(call);
+  std::optional<Place> place = rewriter_.FindPlace(emission.call);
   if (!place) {
-    return fmt::format(
+    const std::string reason = fmt::format(
         "the scale '{}' depends on the sum: fused, they would be a cycle",
         site.norm.scale == nullptr ? "" : site.norm.scale->name());
+    if (!DropScale(constants, site)) return reason;
+    emission = Emit(constants, site);
+    if (!emission.reason.empty()) return reason;
+    place = rewriter_.FindPlace(emission.call);
+    if (!place) return reason;
   }
+  CallReplacement& call = emission.call;
   if (std::string reason = AddFunction(emission.function); !reason.empty()) {
     return reason;
+  }
+  // Moved only now: a graph without a site stays as it is.
+  if (sorted_.insert(&graph).second) {
+    rewriter_.Sort(graph);
+    place = rewriter_.FindPlace(call);
   }
   const std::string domain = call.domain;
   site.candidate.op = domain.empty() || domain == kFusedDomain
@@ -110,6 +122,16 @@ std::string Fuser::TryFuse(Constants& constants, Site& site) {
   rewriter_.ReplaceByCall(std::move(call), *place);
   rewriter_.ImportDomain(graph, domain, emission.domain_version);
   return "";
+}
+
+// The weight stays outside, where it may depend on the sum.
+bool Fuser::DropScale(Constants& constants, Site& site) {
+  NormMatch unscaled = Matcher(model_, constants).MatchUnscaledFrom(site.head);
+  if (site.norm.scale == nullptr || !unscaled.found()) return false;
+  site.norm = std::move(unscaled);
+  site.candidate.variant = site.norm.variant;
+  site.candidate.y = site.norm.y->name();
+  return true;
 }
 
 // A body is written for the model's opset, and must mean the same where it is.

@@ -71,6 +71,11 @@ NormMatch Matcher::MatchFrom(ir::Node* head) {
   return MatchCall(head, nullptr);
 }
 
+NormMatch Matcher::MatchUnscaledFrom(ir::Node* head) {
+  if (!IsStandardOp(model_, *head)) return {};
+  return NormSearch(model_, constants_, head).Run(/*with_scale=*/false);
+}
+
 ir::TensorType Matcher::TypeOf(const ir::Value& value,
                                const Frame* frame) const {
   if (value.type.known() || value.type.shape || frame == nullptr)
@@ -91,8 +96,10 @@ NormMatch Matcher::MatchCall(ir::Node* call, const Frame* outer) {
                     .depth = outer == nullptr ? 0 : outer->depth + 1};
   NormMatch none;
   none.x = StripCasts(call->input(0));
-  if (frame.function == nullptr || frame.depth > kMaxCallDepth ||
-      --bodies_left_ < 0 || no_norms_.contains(frame.function)) {
+  // ONNX Runtime does not tell overloads apart inside functions.
+  if (frame.function == nullptr || !call->overload.empty() ||
+      frame.depth > kMaxCallDepth || --bodies_left_ < 0 ||
+      no_norms_.contains(frame.function)) {
     return none;
   }
   const auto& body = frame.function->body;

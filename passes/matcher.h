@@ -71,6 +71,8 @@ class Matcher {
 
   // The norm whose first operator is `head`.
   NormMatch MatchFrom(ir::Node* head);
+  // The same without its weight, where the weight cannot be an operand.
+  NormMatch MatchUnscaledFrom(ir::Node* head);
 
  private:
   // A call being looked into, within the one that led there.

@@ -245,7 +245,8 @@ bool NormSearch::BindEpsilonOfCall(const ir::Function& function,
   return true;
 }
 
-NormMatch NormSearch::Run() {
+NormMatch NormSearch::Run(bool with_scale) {
+  with_scale_ = with_scale;
   result_.x = StripCasts(head_->input(0));
   slots_.resize(kYSlot + 1);
   slots_[kXSlot].value = result_.x;

@@ -75,7 +75,8 @@ class NormSearch {
         x_type_(is_callee_ ? *std::move(argument)
                            : StripCasts(head->input(0))->type) {}
 
-  NormMatch Run();
+  // `with_scale`: false for the norm without weight only.
+  NormMatch Run(bool with_scale = true);
   // The norm that a call is, if its function's body is the norm `body`.
   NormMatch RunCall(const ir::Function& function, const NormMatch& body);
 
@@ -180,6 +181,7 @@ class NormSearch {
   NormMatch result_;
 
   std::optional<Failure> failure_;
+  bool with_scale_ = true;
   bool needs_type_ = false;
   bool uses_type_ = false;
 };

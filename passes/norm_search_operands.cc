@@ -3,6 +3,7 @@
 //
 // One node against one pattern node: operands, roles, attributes.
 #include <algorithm>
+#include <limits>
 
 #include "fmt/ranges.h"
 #include "passes/ir/check.h"
@@ -10,6 +11,11 @@
 #include "passes/operators.h"
 
 namespace addnorm::passes {
+namespace {
+
+constexpr double kLargestEpsilon = std::numeric_limits<double>::max();
+
+}  // namespace
 
 bool NormSearch::BindOperands(const Goal& goal, ir::Node* node, bool swapped) {
   const size_t count = goal.inputs.size();
@@ -123,6 +129,11 @@ bool NormSearch::BindEpsilon(ir::Node* node, int index) {
     return Fail("{}: epsilon '{}' is not a single element", node->Describe(),
                 value->name());
   }
+  const std::optional<double> number = resolution.constant->root_scalar();
+  if (number && !(*number >= 0 && *number <= kLargestEpsilon)) {
+    return Fail("{}: epsilon '{}' is {}, not a finite number from 0 on",
+                node->Describe(), value->name(), *number);
+  }
   if (!CheckRank(*resolution.constant, value)) return false;
   if (!TakeChain(resolution)) return false;
   result_.epsilon = std::move(resolution.constant);
@@ -142,13 +153,11 @@ bool NormSearch::BindLength(Role role, const ir::Node& node, int index) {
   if (role == Role::kLength) return BindConstant(length, node, index);
   const Resolution resolution =
       constants_.Resolve(node.input(static_cast<size_t>(index)));
-  const bool is_float =
-      resolution.constant &&
-      resolution.constant->tensor.type == ir::DataType::kFloat;
-  return BindConstant(is_float
-                          ? static_cast<double>(static_cast<float>(1 / length))
-                          : 1 / length,
-                      node, index);
+  const double inverse =
+      resolution.constant
+          ? RoundTo(1 / length, resolution.constant->tensor.type)
+          : 1 / length;
+  return BindConstant(inverse, node, index);
 }
 
 // A constant of one element keeps the shape only if its rank is not the higher
@@ -176,6 +185,7 @@ bool NormSearch::CheckIsRow(const ir::Node& node, int index) {
 }
 
 bool NormSearch::BindScale(const Goal& goal, ir::Node* node, int index) {
+  if (!with_scale_) return FailWeakly("a norm without a scale is asked for");
   ir::Value* scale = node->input(static_cast<size_t>(index));
   const ir::Value* normalised = nullptr;
   for (SlotId slot : goal.inputs) {

@@ -15,10 +15,13 @@ bool NormSearch::Accept(ir::Value* y) {
     result_.epsilon_node = node;
     result_.epsilon_attribute = kEpsilonAttribute;
   }
-  if (ir::Node* cast = TrailingCast(*y)) {
+  // One outside; in a called function, all up to its output.
+  do {
+    ir::Node* cast = TrailingCast(*y);
+    if (cast == nullptr) break;
     casts_.push_back(cast);
     y = cast->output(0);
-  }
+  } while (is_callee_);
   result_.nodes = operators_;
   result_.nodes.insert(result_.nodes.end(), casts_.begin(), casts_.end());
   for (const ir::Node* node : result_.nodes) {

@@ -46,32 +46,8 @@ const ir::Node* NodeInGraph(const ir::Node* reader, const ir::Graph* graph) {
   return reader;
 }
 
-bool IsReturnedByInnerGraph(const ir::Value& value) {
-  const auto& outputs = value.graph()->outputs();
-  return std::count(outputs.begin(), outputs.end(), &value) <
-         value.output_count();
-}
-
-// Operands that stand after the root with at most so many nodes behind them
-// stay, and the call goes after them.
-constexpr size_t kMaxLateNodes = 8;
-
-}  // namespace
-
-bool IsSorted(const ir::Graph& graph) {
-  absl::flat_hash_set<const ir::Node*> seen;
-  for (const ir::Node& node : graph.nodes()) {
-    for (const ir::Node* producer : Dependencies(node)) {
-      if (!seen.contains(producer)) return false;
-    }
-    seen.insert(&node);
-  }
-  return true;
-}
-
-void Rewriter::Sort(ir::Graph& graph) {
-  graph.NumberNodes();
-  if (IsSorted(graph)) return;
+// The nodes, each after what it reads; the earliest in the list first.
+std::vector<ir::Node*> InOrder(ir::Graph& graph) {
   absl::flat_hash_map<ir::Node*, int> missing;
   absl::flat_hash_map<ir::Node*, std::vector<ir::Node*>> readers;
   const auto later = [](const ir::Node* a, const ir::Node* b) {
@@ -96,7 +72,43 @@ void Rewriter::Sort(ir::Graph& graph) {
   }
   ADDNORM_CHECK(sorted.size() == graph.nodes().size(),
                 "a graph with a cycle cannot be sorted");
-  graph.MoveNodes(sorted, nullptr);
+  return sorted;
+}
+
+bool IsReturnedByInnerGraph(const ir::Value& value) {
+  const auto& outputs = value.graph()->outputs();
+  return std::count(outputs.begin(), outputs.end(), &value) <
+         value.output_count();
+}
+
+// Operands that stand after the root with at most so many nodes behind them
+// stay, and the call goes after them.
+constexpr size_t kMaxLateNodes = 8;
+
+}  // namespace
+
+bool IsSorted(const ir::Graph& graph) {
+  absl::flat_hash_set<const ir::Node*> seen;
+  for (const ir::Node& node : graph.nodes()) {
+    for (const ir::Node* producer : Dependencies(node)) {
+      if (!seen.contains(producer)) return false;
+    }
+    seen.insert(&node);
+  }
+  return true;
+}
+
+void Rewriter::Number(ir::Graph& graph) {
+  graph.NumberNodes();
+  if (IsSorted(graph)) return;
+  double order = 0;
+  for (ir::Node* node : InOrder(graph)) node->order = order++;
+}
+
+void Rewriter::Sort(ir::Graph& graph) {
+  graph.NumberNodes();
+  if (IsSorted(graph)) return;
+  graph.MoveNodes(InOrder(graph), nullptr);
   graph.NumberNodes();
 }
 

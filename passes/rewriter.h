@@ -49,13 +49,15 @@ class Rewriter {
  public:
   explicit Rewriter(ir::Model& model) : model_(model) {}
 
-  // Puts each node after what it reads, changing as little as possible. The
-  // graph must have no cycle.
+  // Gives the nodes orders in which each comes after what it reads, changing as
+  // little as possible, and moves none. The graph must have no cycle.
+  void Number(ir::Graph& graph);
+  // The same, and puts the nodes where their orders are.
   void Sort(ir::Graph& graph);
 
   // A place after all operands and before all readers of the results; nullopt
   // if an operand depends on a result, so that the call would be in a cycle.
-  // The graph must be sorted, and stays so.
+  // The graph must be numbered.
   std::optional<Place> FindPlace(const CallReplacement& call) const;
 
   // Puts in the call, takes out `nodes`, and with them the constants and values

@@ -22,7 +22,7 @@ namespace addnorm::passes {
 struct Site {
   Candidate candidate;      // verdict kFused: nothing known stands in the way
   ir::Node* add = nullptr;  // nullptr if the norm's input is not made by an Add
-  const ir::Node* head = nullptr;  // the norm's first operator
+  ir::Node* head = nullptr;  // the norm's first operator
   NormMatch norm;
 };
 

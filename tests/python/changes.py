@@ -14,6 +14,7 @@ import onnx
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
 import norm_oracle
+import structure
 
 REPLACEMENTS = {
     "Add": ["Sub", "Mul", "Max", "Sum"], "Mul": ["Add", "Sub", "Div", "Min"], "Div": ["Mul", "Add"],
@@ -79,7 +80,7 @@ class Subject:
                 return True
             if maker is not None and id(maker) not in seen:
                 seen.add(id(maker))
-                stack += list(maker.input)
+                stack += structure.reads(maker)
         return False
 
     def insert(self, before, op, inputs, **attributes):

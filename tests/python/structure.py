@@ -113,6 +113,8 @@ def in_order(nodes):
     for node in nodes:
         stack = [node]
         while stack:
+            if len(stack) > len(makers) + 1:
+                raise ValueError("the nodes make a cycle")
             waiting = [makers[r] for r in reads(stack[-1])
                        if r in makers and id(makers[r]) not in done and makers[r] is not stack[-1]]
             if waiting and id(stack[-1]) not in done:
