@@ -16,6 +16,7 @@
 #include "passes/body_name.h"
 #include "passes/constants.h"
 #include "passes/fused_op.h"
+#include "passes/hints.h"
 #include "passes/rewriter.h"
 #include "passes/sites.h"
 #include "passes/target.h"
@@ -244,6 +245,9 @@ absl::Status FuseAddRmsNorm(ir::Model& model, PassContext& context) {
   }
   for (Site& site : *sites) {
     if (fuser.IsPartOfAnother(site)) continue;
+    Candidate& candidate = site.candidate;
+    if (candidate.verdict == Verdict::kNotFused && candidate.hint.empty())
+      candidate.hint = HintFor(candidate.reason);
     context.report.candidates.push_back(std::move(site.candidate));
   }
   AddNotes(model, context);

@@ -37,6 +37,9 @@ class RangeCopier {
   uint64_t Share(int in, uint64_t in_offset, uint64_t length,
                  uint64_t out_offset);
 
+  // Of the output, up to `end`.
+  void StartWriting(uint64_t end);
+
   void Report(uint64_t bytes) const {
     if (on_copied_ && bytes > 0) on_copied_(bytes);
   }
@@ -44,6 +47,7 @@ class RangeCopier {
   int out_;
   std::function<void(uint64_t bytes)> on_copied_;
   bool can_share_ = true;
+  uint64_t started_ = 0;  // bytes of the output that go to the disk already
   std::unique_ptr<char[]> buffer_;
 };
 

@@ -92,6 +92,27 @@ TEST_CASE("a fixture in not_yet does not hold yet", "[fixtures]") {
   SUCCEED("there may be none");
 }
 
+TEST_CASE("a refused site says what to do, unless there is nothing to do",
+          "[fixtures]") {
+  struct Row {
+    const char* fixture;
+    const char* hint;
+  };
+  for (const Row& row :
+       {Row{"near_misses/epsilon_overridable.onnxtxt", "graph's inputs"},
+        Row{"near_misses/axis_positive_rank_unknown.onnxtxt",
+            "onnx.shape_inference"},
+        Row{"near_misses/clip_between.onnxtxt", "nothing but Casts"},
+        Row{"near_misses/exponent_3.onnxtxt", "patterns --text"}}) {
+    INFO(row.fixture);
+    const Fixture fixture = ReadFixture(row.fixture);
+    const Optimised result = Optimise(Open(row.fixture, fixture), fixture.pass);
+    REQUIRE_FALSE(result.report.candidates.empty());
+    CHECK_THAT(result.report.candidates.front().hint,
+               ContainsSubstring(row.hint));
+  }
+}
+
 TEST_CASE("an optimised model is read back as it was written", "[fixtures]") {
   const std::string name = GENERATE(from_range(FixtureNames()));
   INFO("tests/fixtures/" << name);

@@ -106,10 +106,10 @@ class Subject:
         """(name, array, setter) of initializers and Constant nodes that main nodes read."""
         read = {name for node in self.graph.node for name in node.input}
         for tensor in self.graph.initializer:
-            if tensor.name in read:
+            if tensor.name in read and np.prod(tensor.dims) > 0:
                 yield tensor.name, numpy_helper.to_array(tensor), tensor.CopyFrom
         for node in self.graph.node:
-            if node.op_type == "Constant" and node.output[0] in read:
+            if node.op_type == "Constant" and node.output[0] in read and self.values[node.output[0]].size:
                 yield node.output[0], self.values[node.output[0]], ConstantSetter(node)
 
 

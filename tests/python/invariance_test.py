@@ -25,7 +25,7 @@ import sampling
 ORDER_DECIDES = "acyclic_alone"
 # Shapes follow from elements of tensors, and those of data files are not read for it.
 SHAPE_IN_DATA = "shapes_differ_inferred"
-CHOSEN, REST = sampling.options(count=30)
+CHOSEN, REST = sampling.options(count=40)
 
 
 def models(sampler):

@@ -24,12 +24,13 @@ import addnorm
 import changes
 import norm_oracle
 import oracle_test
+import roundings
 import sampling
 import structure
 
 FOLDERS = ["variants", "types", "operands", "residual"]
 INVALID = 3  # exit code
-CHOSEN, REST = sampling.options(count=1200)
+CHOSEN, REST = sampling.options(count=2000)
 
 
 def shape_of(value):
@@ -124,11 +125,15 @@ def provably_differ(model, a, b):
         d.dim_value and e.dim_value and d.dim_value != e.dim_value for d, e in zip(first, second))
 
 
-def wrong_fusion(model, runnable, fused):
+def wrong_fusion(model, runnable, fused, counts):
     """What is wrong about the first fused call of the main graph that is not right; else None."""
     calls = [n for n in fused.graph.node if n.domain == addnorm.DOMAIN]
     ours = {f.name: f for f in fused.functions if f.domain == addnorm.DOMAIN}
-    oracle = norm_oracle.Oracle(sorted_nodes(runnable), shape_of, oracle_test.SPECIAL_INPUTS)
+    try:
+        oracle = norm_oracle.Oracle(sorted_nodes(runnable), shape_of, oracle_test.SPECIAL_INPUTS)
+    except Exception:  # an input that is an axis, say
+        counts["models that cannot be run in float64"] += 1
+        return None
     for call in calls:
         a, b, *others = call.input
         names = dict(zip(list(ours[call.op_type].input)[2:], others))
@@ -182,7 +187,7 @@ class Case:
             same = fused.SerializeToString() == self.model.SerializeToString()
             return None if same else "nothing is fused, and yet bytes differ"
         counts["fused sites judged"] += self.sites
-        return (wrong_fusion(self.model, self.runnable, fused) or self.other_meaning(fused, counts))
+        return (wrong_fusion(self.model, self.runnable, fused, counts) or self.other_meaning(fused, counts))
 
     def other_meaning(self, fused, counts):
         if not addnorm.checker_complaint(self.model) and addnorm.checker_complaint(fused):
@@ -194,33 +199,25 @@ class Case:
         for special in (False, True):
             feeds = feeds_for(self.runnable, special)
             if addnorm.is_in_reference(self.model):
-                if not same_bits(addnorm.run_reference, sorted_nodes(self.model), fused, feeds):
+                same = same_in_reference(sorted_nodes(self.model), fused, feeds)
+                if same is False:
                     return "the reference evaluator's bits differ"
-                counts["reference runs"] += 1
-            if addnorm.is_in_onnxruntime(self.model) and not drops_roundings(self.model):
-                same = same_bits(addnorm.run_onnxruntime, self.model, fused, feeds)
+                counts["reference runs" if same else "models that the reference evaluator refuses"] += 1
+            if addnorm.is_in_onnxruntime(self.model):
+                same = roundings.same_in_onnxruntime(self.model, fused, feeds)
                 if same is False:
                     return "ONNX Runtime's bits differ"
                 counts["ONNX Runtime runs" if same else "models that ONNX Runtime refuses"] += 1
         return None
 
 
-def drops_roundings(model):
-    """Whether ONNX Runtime computes the sum's rounding in one model and not in the other.
-
-    See "Roundings that ONNX Runtime drops" in tests/expected_differences.md.
-    """
-    outputs = {o.name for o in model.graph.output}
-    return any(n.op_type == "Cast" and outputs >= {n.input[0], n.output[0]} for n in model.graph.node)
-
-
-def same_bits(run, before, after, feeds):
+def same_in_reference(before, after, feeds):
     """None if what is given cannot be run."""
     try:
-        expected = run(before, feeds)
+        expected = addnorm.run_reference(before, feeds)
     except Exception:
         return None
-    return run(after, feeds) == expected
+    return addnorm.run_reference(after, feeds) == expected
 
 
 class Bases:
@@ -281,9 +278,7 @@ class NearMissGeneratorTest(unittest.TestCase):
             with self.subTest(said, number=number):
                 case = Case(model, base)
                 problem = case.problem(counts)
-                if problem and sampling.is_known(f"{said}: {problem}"):
-                    counts["known defects"] += 1
-                elif problem:
+                if problem:
                     self.fail(self.sampler.failed(
                         number, f"{said}: {problem}", model,
                         lambda m: settle(changes.copied(m), with_shapes(m, base)) and Case(m, base).problem(),
@@ -325,7 +320,8 @@ class NearMissGeneratorTest(unittest.TestCase):
                 problem = case.problem() or (
                     case.sites != before.sites and f"{case.sites} sites, {before.sites} before")
                 counts["models with a harmless change"] += 1
-                if problem and sampling.is_known(f"{said}: {problem}"):
+                if problem and sampling.is_known(
+                        f"{said}: {problem}", "epsilon_cast_like_identity"):
                     counts["known defects"] += 1
                 elif problem:
                     self.fail(self.sampler.failed(

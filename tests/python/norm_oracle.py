@@ -28,6 +28,8 @@ class SimplifiedLayerNormalization(onnx.reference.op_run.OpRun):
     op_domain = ""
 
     def _run(self, x, scale, axis=-1, epsilon=1e-5, stash_type=1):
+        if scale.dtype.kind in "iub":
+            raise TypeError("the scale is no float")
         axes = tuple(range(axis % x.ndim, x.ndim))
         mean = np.mean(np.square(x), axis=axes, keepdims=True)
         return ((x / np.sqrt(mean + np.asarray(epsilon, mean.dtype)) * scale).astype(scale.dtype),)
@@ -53,8 +55,17 @@ def trace(model, feeds):
 def widened_tensor(tensor):
     if tensor.data_type not in FLOATS:
         return tensor
-    array = numpy_helper.to_array(tensor).astype(np.float64)
-    return numpy_helper.from_array(array, tensor.name)
+    array = numpy_helper.to_array(tensor)
+    return numpy_helper.from_array(sharpened(array), tensor.name)
+
+
+def sharpened(array):
+    """The array in float64; 1/n, if that is what it is the nearest value of its type to."""
+    wide = array.astype(np.float64)
+    if array.size == 1 and 2 ** -12 < abs(wide.flat[0]) < 0.5:
+        inverse = 1 / np.round(1 / wide)
+        return np.where(inverse.astype(array.dtype) == array, inverse, wide)
+    return wide
 
 
 def widen_attribute(node, attribute):

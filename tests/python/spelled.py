@@ -37,9 +37,6 @@ def is_possible(row, scope):
     def needs(word):
         return any(word in (text or "") for _, _, *texts in row["steps"] for text in texts)
 
-    # Inside a called function nothing says why; see fixtures/not_yet/inverse_length_f16.
-    if needs("inverse_length") and scope.is_function and scope.length == 6:
-        return False
     return (all(SINCE.get(op, 0) <= scope.opset for _, op, _, _ in row["steps"])
             and (scope.knows or not needs("length"))
             and (not needs("rank = 3") or scope.knows and scope.rank == 3))
