@@ -55,6 +55,8 @@ class Fuser {
   }
   std::string CheckScope(const ir::Graph& graph) const;
   bool DropScale(Constants& constants, Site& site);
+  std::optional<Place> PlaceWithoutScale(Constants& constants, Site& site,
+                                         Emission& emission);
   Emission Emit(Constants& constants, Site& site);
   std::string TryFuse(Constants& constants, Site& site);
   std::string AddFunction(std::list<ir::Function>& function);
@@ -99,10 +101,7 @@ std::string Fuser::TryFuse(Constants& constants, Site& site) {
     const std::string reason = fmt::format(
         "the scale '{}' depends on the sum: fused, they would be a cycle",
         site.norm.scale == nullptr ? "" : site.norm.scale->name());
-    if (!DropScale(constants, site)) return reason;
-    emission = Emit(constants, site);
-    if (!emission.reason.empty()) return reason;
-    place = rewriter_.FindPlace(emission.call);
+    place = PlaceWithoutScale(constants, site, emission);
     if (!place) return reason;
   }
   CallReplacement& call = emission.call;
@@ -127,12 +126,21 @@ std::string Fuser::TryFuse(Constants& constants, Site& site) {
 
 // The weight stays outside, where it may depend on the sum.
 bool Fuser::DropScale(Constants& constants, Site& site) {
+  if (site.norm.scale == nullptr) return false;
   NormMatch unscaled = Matcher(model_, constants).MatchUnscaledFrom(site.head);
-  if (site.norm.scale == nullptr || !unscaled.found()) return false;
+  if (!unscaled.found()) return false;
   site.norm = std::move(unscaled);
   site.candidate.variant = site.norm.variant;
   site.candidate.y = site.norm.y->name();
   return true;
+}
+
+std::optional<Place> Fuser::PlaceWithoutScale(Constants& constants, Site& site,
+                                              Emission& emission) {
+  if (!DropScale(constants, site)) return std::nullopt;
+  emission = Emit(constants, site);
+  return emission.reason.empty() ? rewriter_.FindPlace(emission.call)
+                                 : std::nullopt;
 }
 
 // A body is written for the model's opset, and must mean the same where it is.

@@ -9,7 +9,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "fmt/format.h"
-#include "fmt/ranges.h"
 #include "passes/body_name.h"
 #include "passes/operators.h"
 
@@ -17,10 +16,6 @@ namespace addnorm::passes {
 namespace {
 
 using ir::DataType;
-
-constexpr int32_t kFloatAttribute = 1;  // AttributeProto.FLOAT
-constexpr int32_t kIntAttribute = 2;
-constexpr int32_t kTensorAttribute = 4;
 
 // value_float, by which the epsilon attribute reaches the body, is new in 12.
 constexpr int64_t kValueFloatOpset = 12;
@@ -30,7 +25,7 @@ bool FitsFloat(double value) {
 }
 
 ir::Attribute FloatAttribute(std::string_view name, float value) {
-  return {std::string(name), kFloatAttribute, value, "", ir::kNoSource};
+  return {std::string(name), kFloatType, value, "", ir::kNoSource};
 }
 
 ir::Attribute Clone(const ir::Attribute& attribute) {
@@ -66,7 +61,7 @@ class BodyBuilder {
   ir::Value* CopyOperand(const ir::Node& node, int index);
   bool IsInEpsilonChain(const ir::Node* node, int index) const;
   ir::Value* CopyValue(const ir::Value* value);
-  ir::Value* CopyConstant(const ir::Value* value);
+  ir::Value* CopyConstant(ir::Tensor tensor);
   ir::Value* MakeEpsilon();
   void CopyAttributes(const ir::Node& node, ir::Node* copy);
   void TakeOverEpsilon(const ir::Node& node, ir::Node* copy);
@@ -223,24 +218,23 @@ ir::Value* BodyBuilder::CopyValue(const ir::Value* value) {
     return copy->second;
   const ir::Node* producer = value->producer();
   if (producer != nullptr && IsMatched(producer)) return Copy(*producer);
-  const Resolution resolution = constants_.Resolve(value);
+  Resolution resolution = constants_.Resolve(value);
   if (!resolution.constant) {
     op_.reason = fmt::format("'{}', which is outside the norm, is read inside",
                              value->name());
     return nullptr;
   }
   if (resolution.constant->root != value) return Copy(*producer);
-  ir::Value* made = CopyConstant(value);
+  ir::Value* made = CopyConstant(std::move(resolution.constant->tensor));
   copies_[value] = made;
   return made;
 }
 
-ir::Value* BodyBuilder::CopyConstant(const ir::Value* value) {
-  ir::Tensor tensor = constants_.Resolve(value).constant->tensor;
+ir::Value* BodyBuilder::CopyConstant(ir::Tensor tensor) {
   tensor.name.clear();
   ir::Node* node = body_->AddNode("", "Constant");
   node->attributes.push_back(
-      {"value", kTensorAttribute, std::move(tensor), "", ir::kNoSource});
+      {"value", kTensorType, std::move(tensor), "", ir::kNoSource});
   ir::Value* made = NewValue("Constant");
   body_->AddNodeOutput(node, made);
   return made;
@@ -251,7 +245,7 @@ ir::Value* BodyBuilder::CopyConstant(const ir::Value* value) {
 ir::Value* BodyBuilder::MakeEpsilon() {
   ir::Node* node = body_->AddNode("", "Constant");
   node->attributes.push_back({"value_float",
-                              kFloatAttribute,
+                              kFloatType,
                               {},
                               std::string(kEpsilonAttribute),
                               ir::kNoSource});
@@ -261,7 +255,7 @@ ir::Value* BodyBuilder::MakeEpsilon() {
   if (type == DataType::kFloat) return made;
   ir::Node* cast = body_->AddNode("", "Cast");
   cast->attributes.push_back(
-      {"to", kIntAttribute, static_cast<int64_t>(type), "", ir::kNoSource});
+      {"to", kIntType, static_cast<int64_t>(type), "", ir::kNoSource});
   body_->AddNodeInput(cast, made);
   ir::Value* narrowed = NewValue("Cast");
   body_->AddNodeOutput(cast, narrowed);
@@ -296,7 +290,7 @@ void BodyBuilder::TakeOverEpsilon(const ir::Node& node, ir::Node* copy) {
   copy->attributes.push_back(std::move(taken));
   if (norm != nullptr && copy->attribute("stash_type") == nullptr) {
     copy->attributes.push_back(
-        {"stash_type", kIntAttribute, norm->stash_type, "", ir::kNoSource});
+        {"stash_type", kIntType, norm->stash_type, "", ir::kNoSource});
   }
 }
 

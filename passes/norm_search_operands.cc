@@ -187,11 +187,11 @@ bool NormSearch::CheckIsRow(const ir::Node& node, int index) {
 bool NormSearch::BindScale(const Goal& goal, ir::Node* node, int index) {
   if (!with_scale_) return FailWeakly("a norm without a scale is asked for");
   ir::Value* scale = node->input(static_cast<size_t>(index));
-  const ir::Value* normalised = nullptr;
+  ir::Value* normalised = nullptr;
   for (SlotId slot : goal.inputs) {
     if (slot >= kRoleSlots) normalised = slots_[slot].value;
   }
-  if (StripCasts(scale) == StripCasts(const_cast<ir::Value*>(normalised))) {
+  if (StripCasts(scale) == StripCasts(normalised)) {
     return FailWeakly("{}: the scale is the normalised value itself",
                       node->Describe());
   }

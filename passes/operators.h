@@ -37,6 +37,11 @@ bool IsCopyable(const ir::Attribute& attribute);
 std::optional<int64_t> IntAttribute(const ir::Node& node,
                                     std::string_view name);
 
+// AttributeProto.AttributeType, as ir::Attribute::type has it.
+inline constexpr int32_t kFloatType = 1;
+inline constexpr int32_t kIntType = 2;
+inline constexpr int32_t kTensorType = 4;
+
 // A norm that is one operator, and what its attributes default to.
 struct NormOperator {
   std::string_view op;

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "fmt/format.h"
 #include "passes/fused_op.h"
 #include "passes/operators.h"

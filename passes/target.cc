@@ -174,11 +174,10 @@ Emission EmitOnnx(ir::Model& model, Constants& constants, const Site& site) {
   call.operands = {site.norm.x, site.norm.scale};
   call.results = {site.norm.y};
   call.op_type = "RMSNormalization";
-  constexpr int32_t kIntAttribute = 2;  // AttributeProto.INT
   const NormOperator& norm = *FindNormOperator(call.op_type);
   for (const auto& [name, value] : {std::pair<std::string, int64_t>{"axis", -1},
                                     {"stash_type", norm.stash_type}}) {
-    call.attributes.push_back({name, kIntAttribute, value, "", ir::kNoSource});
+    call.attributes.push_back({name, kIntType, value, "", ir::kNoSource});
   }
   return emission;
 }
