@@ -528,7 +528,8 @@ def float_attribute(subject, rng):
 
 def computed_constant(subject, rng):
     """A constant operand that now depends on an input: constant + 0 * something."""
-    edges = [(n, i) for n, i in subject.edges() if n.input[i] in subject.initializers and subject.is_float(n.input[i])]
+    edges = [(n, i) for n, i in subject.edges()
+             if n.input[i] in subject.initializers and subject.is_float(n.input[i])]
     node, index = pick(rng, edges) or (None, 0)
     source = pick(rng, [i.name for i in subject.graph.input
                         if i.name in subject.values and subject.is_float(i.name)])

@@ -349,10 +349,11 @@ class Maker:
             main.types[name] = self.dtype
             main.pool.append(name)
         self.fill(main, rng.randint(0, 4))
-        outputs = rng.sample(main.pool[2:], min(len(main.pool) - 2, rng.randint(1, 4))) or [main.node("Neg", main.pool[0])]
-        outputs = list(dict.fromkeys(outputs))
+        outputs = rng.sample(main.pool[2:], min(len(main.pool) - 2, rng.randint(1, 4)))
+        outputs = list(dict.fromkeys(outputs)) or [main.node("Neg", main.pool[0])]
         graph = helper.make_graph(main.nodes, "random", self.inputs, [self.info(o) for o in outputs],
-                                  main.initializers, value_info=main.value_info, doc_string=rng.choice(["", "a random graph"]))
+                                  main.initializers, value_info=main.value_info,
+                                  doc_string=rng.choice(["", "a random graph"]))
         imports = [helper.make_opsetid("", self.opset)]
         if self.functions:
             imports.append(helper.make_opsetid(DOMAIN, 1))
