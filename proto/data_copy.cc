@@ -10,10 +10,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "passes/ir/status_macros.h"
 #include "proto/beneath.h"
 #include "proto/copy_range.h"
 #include "proto/errors.h"
-#include "proto/status_macros.h"
 
 namespace addnorm::proto {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "google/protobuf/io/coded_stream.h"
 #include "onnx/onnx_pb.h"
+#include "passes/ir/status_macros.h"
 #include "proto/errors.h"
 #include "proto/serialize.h"
 #include "proto/splice.h"
-#include "proto/status_macros.h"
 #include "proto/wire.h"
 
 namespace addnorm::proto {

@@ -11,9 +11,9 @@
 #include <filesystem>
 
 #include "passes/ir/printable.h"
+#include "passes/ir/status_macros.h"
 #include "proto/beneath.h"
 #include "proto/errors.h"
-#include "proto/status_macros.h"
 
 namespace addnorm::proto {
 namespace {

@@ -12,11 +12,11 @@
 #include <optional>
 #include <vector>
 
+#include "passes/ir/status_macros.h"
 #include "proto/copy_range.h"
 #include "proto/data_copy.h"
 #include "proto/errors.h"
 #include "proto/format_bytes.h"
-#include "proto/status_macros.h"
 #include "proto/temporary_file.h"
 
 namespace addnorm::proto {

@@ -8,11 +8,11 @@
 #include "absl/container/flat_hash_set.h"
 #include "google/protobuf/arena.h"
 #include "passes/ir/printable.h"
+#include "passes/ir/status_macros.h"
 #include "proto/errors.h"
 #include "proto/import_checks.h"
 #include "proto/import_graph.h"
 #include "proto/skeleton.h"
-#include "proto/status_macros.h"
 #include "proto/tensor_reader.h"
 #include "proto/unmodelled_tensors.h"
 

@@ -6,9 +6,9 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "passes/ir/printable.h"
+#include "passes/ir/status_macros.h"
 #include "proto/errors.h"
 #include "proto/import_graph.h"
-#include "proto/status_macros.h"
 #include "proto/tensor_data.h"
 
 namespace addnorm::proto {

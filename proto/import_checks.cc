@@ -10,8 +10,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "passes/ir/printable.h"
+#include "passes/ir/status_macros.h"
 #include "proto/errors.h"
-#include "proto/status_macros.h"
 
 namespace addnorm::proto {
 namespace {

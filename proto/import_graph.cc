@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "passes/ir/printable.h"
+#include "passes/ir/status_macros.h"
 #include "proto/errors.h"
 #include "proto/import_type.h"
-#include "proto/status_macros.h"
 #include "proto/tensor_data.h"
 
 namespace addnorm::proto {

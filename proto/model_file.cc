@@ -12,10 +12,10 @@
 #include <limits>
 #include <utility>
 
+#include "passes/ir/status_macros.h"
 #include "proto/errors.h"
 #include "proto/external_data.h"
 #include "proto/file_kind.h"
-#include "proto/status_macros.h"
 #include "proto/wire.h"
 
 namespace addnorm::proto {

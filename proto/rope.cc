@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/rope.h"
 
-#include "proto/status_macros.h"
+#include "passes/ir/status_macros.h"
 
 namespace addnorm::proto {
 

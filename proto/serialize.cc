@@ -8,8 +8,8 @@
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/wire_format_lite.h"
 #include "onnx/onnx_pb.h"
+#include "passes/ir/status_macros.h"
 #include "proto/errors.h"
-#include "proto/status_macros.h"
 #include "proto/wire.h"
 
 namespace addnorm::proto {

@@ -4,9 +4,9 @@
 
 #include <string>
 
+#include "passes/ir/status_macros.h"
 #include "proto/errors.h"
 #include "proto/splice.h"
-#include "proto/status_macros.h"
 #include "proto/wire.h"
 
 namespace addnorm::proto {

@@ -15,8 +15,8 @@
 #include <random>
 #include <utility>
 
+#include "passes/ir/status_macros.h"
 #include "proto/errors.h"
-#include "proto/status_macros.h"
 
 namespace addnorm::proto {
 

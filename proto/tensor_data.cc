@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "fmt/ranges.h"
+#include "passes/ir/status_macros.h"
 #include "proto/errors.h"
 #include "proto/external_data.h"
-#include "proto/status_macros.h"
 #include "proto/tensor_encoding.h"
 
 namespace addnorm::proto {

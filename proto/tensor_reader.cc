@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "onnx/onnx_pb.h"
+#include "passes/ir/status_macros.h"
 #include "proto/errors.h"
 #include "proto/external_data.h"
-#include "proto/status_macros.h"
 #include "proto/tensor_encoding.h"
 
 namespace addnorm::proto {

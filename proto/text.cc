@@ -11,10 +11,10 @@
 
 #include "onnx/defs/parser.h"
 #include "onnx/onnx_pb.h"
+#include "passes/ir/status_macros.h"
 #include "proto/errors.h"
 #include "proto/file_descriptor.h"
 #include "proto/file_kind.h"
-#include "proto/status_macros.h"
 
 namespace addnorm::proto {
 namespace {

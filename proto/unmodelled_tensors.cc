@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/unmodelled_tensors.h"
 
-#include "proto/status_macros.h"
+#include "passes/ir/status_macros.h"
 #include "proto/tensor_data.h"
 
 namespace addnorm::proto {

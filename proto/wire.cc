@@ -9,9 +9,9 @@
 
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/wire_format_lite.h"
+#include "passes/ir/status_macros.h"
 #include "proto/errors.h"
 #include "proto/pread_stream.h"
-#include "proto/status_macros.h"
 #include "proto/wire_table.h"
 
 namespace addnorm::proto {

@@ -6,12 +6,12 @@
 #include <string>
 #include <utility>
 
+#include "passes/ir/status_macros.h"
 #include "passes/pass.h"
 #include "passes/pass_manager.h"
 #include "proto/errors.h"
 #include "proto/import.h"
 #include "proto/infer_types.h"
-#include "proto/status_macros.h"
 #include "spdlog/spdlog.h"
 #include "tool/report.h"
 

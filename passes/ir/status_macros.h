@@ -5,8 +5,8 @@
 //
 //   RETURN_IF_ERROR(file.Read(0, 8, head));
 //   ASSIGN_OR_RETURN(Rope rope, splice.Build());
-#ifndef ADDNORM_PROTO_STATUS_MACROS_H_
-#define ADDNORM_PROTO_STATUS_MACROS_H_
+#ifndef ADDNORM_PASSES_IR_STATUS_MACROS_H_
+#define ADDNORM_PASSES_IR_STATUS_MACROS_H_
 
 #include <utility>
 
@@ -27,4 +27,4 @@
 #define ASSIGN_OR_RETURN(target, expression) \
   ASSIGN_OR_RETURN_IMPL_(ASSIGN_OR_RETURN_NAME_(__LINE__), target, expression)
 
-#endif  // ADDNORM_PROTO_STATUS_MACROS_H_
+#endif  // ADDNORM_PASSES_IR_STATUS_MACROS_H_

@@ -1,0 +1,95 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a model: node after node, each as its op says. Weights are read when
+// first needed and kept for further runs; values are freed at their last use,
+// or handed to an op that may write over them.
+//
+// It is no optimiser: no node is merged, moved or left out. Calls of functions
+// run the function's nodes, or the row kernel that does the same arithmetic
+// (row_program.h).
+//
+//   ASSIGN_OR_RETURN(auto executor, Executor::Create(model, {.threads = 2}));
+//   ASSIGN_OR_RETURN(std::vector<Tensor> outputs, executor->Run(inputs));
+#ifndef ADDNORM_RUNTIME_EXECUTOR_H_
+#define ADDNORM_RUNTIME_EXECUTOR_H_
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "passes/ir/model.h"
+#include "runtime/graph_plan.h"
+#include "runtime/op.h"
+#include "runtime/tensor.h"
+#include "runtime/thread_pool.h"
+#include "runtime/weights.h"
+
+namespace addnorm::runtime {
+
+// Sees each node of a run, those in subgraphs and functions too. For profiles,
+// plans and comparisons.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  virtual void BeforeNode(const Step&) {}
+  // Operands that were handed over to the op are absent.
+  virtual void AfterNode(const Step&, std::span<const Tensor> /*outputs*/) {}
+};
+
+struct ExecutorOptions {
+  int threads = 1;
+  RunObserver* observer = nullptr;  // must outlive the executor
+};
+
+class Executor {
+ public:
+  // The model must outlive it.
+  static absl::StatusOr<std::unique_ptr<Executor>> Create(
+      const ir::Model& model, const ExecutorOptions& options = {});
+
+  // Inputs in the order of the graph's; an absent one is taken from its
+  // initializer. Errors name the node (or input) and what is wrong.
+  absl::StatusOr<std::vector<Tensor>> Run(std::vector<Tensor> inputs);
+
+  const MemoryMeter& memory() const { return *meter_; }
+  const GraphPlan& plan() const { return *plan_; }
+
+ private:
+  class NodeSubgraphs;
+  struct Frame;
+
+  Executor(const ir::Model& model, const ExecutorOptions& options);
+
+  absl::Status CheckInputs(std::span<const Tensor> inputs) const;
+  // `values` are those of the captures, in order.
+  absl::StatusOr<std::vector<Tensor>> RunGraph(const GraphPlan& plan,
+                                               std::vector<Tensor> inputs,
+                                               std::vector<Tensor> captures,
+                                               const Attributes* caller);
+  absl::Status LoadInitializers(Frame& frame);
+  absl::Status RunStep(Frame& frame, const Step& step);
+  absl::StatusOr<std::vector<Tensor>> Compute(Frame& frame, const Step& step,
+                                              std::vector<Tensor> inputs);
+  absl::StatusOr<std::vector<Tensor>> Call(const ir::Function& function,
+                                           const Attributes& attributes,
+                                           std::vector<Tensor> inputs);
+  absl::StatusOr<const GraphPlan*> PlanOf(const ir::Function& function);
+
+  const ir::Model& model_;
+  ExecutorOptions options_;
+  std::shared_ptr<MemoryMeter> meter_;
+  ThreadPool threads_;
+  RunResources resources_;
+  Weights weights_;
+  std::unique_ptr<GraphPlan> plan_;
+  absl::flat_hash_map<const ir::Function*, std::unique_ptr<GraphPlan>>
+      function_plans_;
+  int call_depth_ = 0;
+};
+
+}  // namespace addnorm::runtime
+
+#endif  // ADDNORM_RUNTIME_EXECUTOR_H_
