@@ -140,15 +140,6 @@ double RoundToBits(double value, int bits) {
                     exponent - bits);
 }
 
-// True if a Cast to the type leaves the number as it is.
-bool Keeps(double value, DataType type) {
-  const bool is_integer = type == DataType::kInt32 || type == DataType::kInt64;
-  if (is_integer && (std::nearbyint(value) != value)) return false;
-  if (std::abs(value) > (type == DataType::kFloat16 ? 65504 : 1e30))
-    return false;
-  return Precision(type) > 0 && RoundToBits(value, Precision(type)) == value;
-}
-
 // The number after the nodes between the root and the value.
 std::optional<double> ScalarAfter(const std::vector<ir::Node*>& chain,
                                   std::optional<double> value) {
@@ -156,7 +147,7 @@ std::optional<double> ScalarAfter(const std::vector<ir::Node*>& chain,
     if (!(*node)->Is("", "Cast")) continue;
     const ir::Attribute* to = (*node)->attribute("to");
     const auto* type = to == nullptr ? nullptr : to->get<int64_t>();
-    if (type == nullptr || !Keeps(*value, static_cast<DataType>(*type)))
+    if (type == nullptr || !IsExactIn(*value, static_cast<DataType>(*type)))
       return std::nullopt;
   }
   return value;
@@ -166,6 +157,14 @@ std::optional<double> ScalarAfter(const std::vector<ir::Node*>& chain,
 
 double RoundTo(double value, DataType type) {
   return ir::IsFloat(type) ? RoundToBits(value, Precision(type)) : value;
+}
+
+bool IsExactIn(double value, DataType type) {
+  const bool is_integer = type == DataType::kInt32 || type == DataType::kInt64;
+  if (is_integer && (std::nearbyint(value) != value)) return false;
+  if (std::abs(value) > (type == DataType::kFloat16 ? 65504 : 1e30))
+    return false;
+  return Precision(type) > 0 && RoundToBits(value, Precision(type)) == value;
 }
 
 bool IsConstantForwarding(const ir::Model& model, const ir::Node& node) {

@@ -78,6 +78,9 @@ class Constants {
 // Other types: the number itself.
 double RoundTo(double value, ir::DataType type);
 
+// True if a Cast to the type leaves the number as it is.
+bool IsExactIn(double value, ir::DataType type);
+
 // True for the nodes that Resolve looks through.
 bool IsConstantForwarding(const ir::Model& model, const ir::Node& node);
 

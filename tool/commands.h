@@ -58,10 +58,13 @@ struct Command {
 RunFunction AddOptimize(CLI::App& app);
 RunFunction AddInspect(CLI::App& app);
 RunFunction AddPatterns(CLI::App& app);
+RunFunction AddVerify(CLI::App& app);
 
 inline constexpr Command kCommands[] = {
     {"optimize", "fuse each residual Add with the RMSNorm that reads it",
      AddOptimize},
+    {"verify", "prove that a model computes exactly what another does",
+     AddVerify},
     {"inspect", "show what is in a model and what optimize would do",
      AddInspect},
     {"patterns", "list the spellings of RMSNorm that are recognised",

@@ -1,0 +1,167 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/structure.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "fmt/format.h"
+#include "passes/ir/printable.h"
+#include "passes/ir/status_macros.h"
+
+namespace addnorm::passes {
+namespace {
+
+constexpr size_t kMaxDifferences = 100;
+
+std::string PlaceOf(const Expression& expression, Side side) {
+  const ir::Value* value = expression.values[side];
+  if (value == nullptr) return expression.label;
+  if (value->producer() != nullptr) return value->producer()->Describe();
+  return fmt::format("'{}'", ir::Printable(value->name()));
+}
+
+// Walks pairs of numbers that should be equal, from the outputs down.
+class DifferenceFinder {
+ public:
+  DifferenceFinder(const ValueNumbering& numbering,
+                   std::vector<StructureDifference>& found)
+      : numbering_(numbering), found_(found) {}
+
+  // False if there are more than are listed.
+  bool Find(const std::vector<Number>& a, const std::vector<Number>& b) {
+    for (size_t i = a.size(); i-- > 0;) Push(a[i], b[i]);
+    while (!pending_.empty() && found_.size() < kMaxDifferences) {
+      const auto [x, y] = pending_.back();
+      pending_.pop_back();
+      Compare(x, y);
+    }
+    return pending_.empty();
+  }
+
+ private:
+  void Push(Number a, Number b) {
+    if (a != b && seen_.emplace(a, b).second) pending_.emplace_back(a, b);
+  }
+
+  void Add(Number a, Number b, std::string text) {
+    const auto place = [this](Number number, Side side) {
+      return number == kAbsent ? std::string()
+                               : PlaceOf(numbering_.expression(number), side);
+    };
+    found_.push_back({place(a, 0), place(b, 1), std::move(text)});
+  }
+
+  void Compare(Number a, Number b) {
+    if (a == kAbsent || b == kAbsent) {
+      Add(a, b, "one has an operand more");
+      return;
+    }
+    const Expression& x = numbering_.expression(a);
+    const Expression& y = numbering_.expression(b);
+    if (x.label != y.label || x.output != y.output ||
+        x.operands.size() != y.operands.size()) {
+      Add(a, b, fmt::format("{}, expected {}", y.label, x.label));
+      return;
+    }
+    if (x.operands == y.operands) {
+      // The keys differ in what the label does not say.
+      Add(a, b,
+          x.operands.empty() ? fmt::format("another {}", x.label)
+                             : fmt::format("another attribute of {}", x.label));
+      return;
+    }
+    for (size_t i = x.operands.size(); i-- > 0;)
+      Push(x.operands[i], y.operands[i]);
+  }
+
+  const ValueNumbering& numbering_;
+  std::vector<StructureDifference>& found_;
+  std::vector<std::pair<Number, Number>> pending_;
+  std::set<std::pair<Number, Number>> seen_;
+};
+
+std::string InterfaceOf(const ir::Value& value) {
+  return fmt::format("'{}' ({})", ir::Printable(value.name()),
+                     ir::DataTypeName(value.type.element));
+}
+
+void CompareInterface(std::string_view what, const std::vector<ir::Value*>& a,
+                      const std::vector<ir::Value*>& b,
+                      std::vector<StructureDifference>& found) {
+  for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+    const std::string x = i < a.size() ? InterfaceOf(*a[i]) : "";
+    const std::string y = i < b.size() ? InterfaceOf(*b[i]) : "";
+    if (x == y) continue;
+    std::string text =
+        y.empty()   ? fmt::format("{} {} is missing", what, x)
+        : x.empty() ? fmt::format("{} {} is not expected", what, y)
+                    : fmt::format("{} {} is {}, expected {}", what, i, y, x);
+    found.push_back({x, y, std::move(text)});
+  }
+}
+
+// Differences and swaps of one way to number; false if the lists are cut.
+absl::StatusOr<bool> CompareValues(const ir::Model& a, const ir::Model& b,
+                                   ValueNumbering& numbering,
+                                   std::vector<StructureDifference>& found) {
+  ASSIGN_OR_RETURN(const std::vector<Number> x, numbering.NumberOutputs(a, 0));
+  ASSIGN_OR_RETURN(const std::vector<Number> y, numbering.NumberOutputs(b, 1));
+  return DifferenceFinder(numbering, found).Find(x, y);
+}
+
+// Inputs that may be left out: what stands for them then.
+absl::Status CompareDefaults(const ir::Model& a, const ir::Model& b,
+                             TensorContents& contents,
+                             std::vector<StructureDifference>& found) {
+  for (size_t i = 0; i < a.graph.inputs().size(); ++i) {
+    const ir::Tensor* x = a.graph.inputs()[i]->initializer();
+    const ir::Tensor* y = b.graph.inputs()[i]->initializer();
+    if (x == nullptr && y == nullptr) continue;
+    bool equal = x != nullptr && y != nullptr && x->type == y->type &&
+                 x->dims == y->dims;
+    if (equal) {
+      ASSIGN_OR_RETURN(const int32_t class_x, contents.Classify(0, *x));
+      ASSIGN_OR_RETURN(const int32_t class_y, contents.Classify(1, *y));
+      equal = class_x == class_y;
+    }
+    if (equal) continue;
+    const std::string place = InterfaceOf(*a.graph.inputs()[i]);
+    found.push_back({place, place, "another default of an input"});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Structure> CompareStructure(const ir::Model& a,
+                                           const ir::Model& b,
+                                           TensorContents& contents,
+                                           OperatorSchemas& schemas) {
+  Structure structure;
+  CompareInterface("input", a.graph.inputs(), b.graph.inputs(),
+                   structure.differences);
+  CompareInterface("output", a.graph.outputs(), b.graph.outputs(),
+                   structure.differences);
+  if (!structure.is_equal()) return structure;
+  RETURN_IF_ERROR(CompareDefaults(a, b, contents, structure.differences));
+  ValueNumbering ordered(contents, schemas, /*commutes=*/false);
+  ASSIGN_OR_RETURN(bool is_complete,
+                   CompareValues(a, b, ordered, structure.differences));
+  if (structure.is_equal()) return structure;
+  ValueNumbering unordered(contents, schemas, /*commutes=*/true);
+  std::vector<StructureDifference> but_for_swaps;
+  RETURN_IF_ERROR(CompareDefaults(a, b, contents, but_for_swaps));
+  ASSIGN_OR_RETURN(is_complete, CompareValues(a, b, unordered, but_for_swaps));
+  structure.differences = std::move(but_for_swaps);
+  structure.has_more = !is_complete;
+  for (const Number number : unordered.swapped()) {
+    const Expression& swapped = unordered.expression(number);
+    structure.swaps.push_back({PlaceOf(swapped, 0), PlaceOf(swapped, 1),
+                               "operands are in the other order"});
+  }
+  return structure;
+}
+
+}  // namespace addnorm::passes

@@ -1,0 +1,52 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compares two models by structure: do they compute the same for all inputs?
+//
+// It numbers the values of both (value_numbering.h) and compares the numbers of
+// their outputs. If they are equal, that is a proof. If not, it walks down from
+// the outputs to the places where the two begin to differ. Nothing is run.
+//
+//   ASSIGN_OR_RETURN(Structure structure,
+//                    CompareStructure(a, b, contents, schemas));
+//   if (structure.is_equal()) …
+#ifndef ADDNORM_PASSES_STRUCTURE_H_
+#define ADDNORM_PASSES_STRUCTURE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "passes/ir/model.h"
+#include "passes/value_numbering.h"
+
+namespace addnorm::passes {
+
+// A place where the models differ: "Sqrt making 'r'", "input 'x'".
+struct StructureDifference {
+  std::string place_a, place_b;  // "" where that model has nothing there
+  std::string text;              // what differs
+};
+
+struct Structure {
+  // Of inputs, outputs, and of what is computed.
+  std::vector<StructureDifference> differences;
+  // Add and Mul nodes whose operands are swapped: equal but for the payload of
+  // NaNs.
+  std::vector<StructureDifference> swaps;
+  // More differences than are listed.
+  bool has_more = false;
+
+  bool is_equal() const { return differences.empty(); }
+};
+
+// Errors: kUnimplemented and kResourceExhausted where the models are beyond
+// what can be compared, with the reason.
+absl::StatusOr<Structure> CompareStructure(const ir::Model& a,
+                                           const ir::Model& b,
+                                           TensorContents& contents,
+                                           OperatorSchemas& schemas);
+
+}  // namespace addnorm::passes
+
+#endif  // ADDNORM_PASSES_STRUCTURE_H_

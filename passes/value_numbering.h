@@ -1,0 +1,122 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers for values, such that two values with one number are equal in every
+// run, also across models.
+//
+// A value's number stands for its whole expression: the operator with its
+// version and attributes (absent ones as their defaults), and the numbers of
+// its operands. Expressions are interned, so equality of numbers is a proof and
+// no hash. Calls are looked into, Identities looked through; constants count by
+// type, shape and elements, whether initializer, Constant node or a Cast or
+// Reshape of one. It does not find algebra: x + 0 is not x.
+//
+//   ValueNumbering numbering(contents, schemas, /*commutes=*/false);
+//   ASSIGN_OR_RETURN(std::vector<Number> a, numbering.NumberOutputs(model_a,
+//   0)); ASSIGN_OR_RETURN(std::vector<Number> b,
+//   numbering.NumberOutputs(model_b, 1)); if (a == b) …
+#ifndef ADDNORM_PASSES_VALUE_NUMBERING_H_
+#define ADDNORM_PASSES_VALUE_NUMBERING_H_
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "passes/ir/model.h"
+
+namespace addnorm::passes {
+
+using Number = int32_t;
+inline constexpr Number kAbsent = -1;
+
+// The two models that are compared: 0 and 1.
+using Side = int;
+
+// Large constants by their contents, which this box cannot read.
+class TensorContents {
+ public:
+  virtual ~TensorContents() = default;
+  // A number for the tensor's elements: the same for equal ones, as far as the
+  // other side's tensor of the same type and dims is concerned that has the
+  // same name or place, or equal elements.
+  virtual absl::StatusOr<int32_t> Classify(Side side,
+                                           const ir::Tensor& tensor) = 0;
+};
+
+// What ONNX says of operators.
+class OperatorSchemas {
+ public:
+  virtual ~OperatorSchemas() = default;
+  // The default of an attribute; nullptr if it has none or is not known.
+  virtual const ir::Attribute* Default(std::string_view domain,
+                                       std::string_view op_type,
+                                       int64_t version,
+                                       std::string_view attribute) = 0;
+};
+
+// What a number stands for, for reports.
+struct Expression {
+  std::string label;  // "Add", "Cast<to = 1>", "input 'x'", …
+  std::vector<Number> operands;
+  int output = 0;
+  // The first value with this number on each side; nullptr if there is none.
+  std::array<const ir::Value*, 2> values = {};
+};
+
+class ValueNumbering {
+ public:
+  // commutes: Add and Mul of swapped operands get one number; they are equal
+  // but for the payload of NaNs.
+  ValueNumbering(TensorContents& contents, OperatorSchemas& schemas,
+                 bool commutes);
+  ~ValueNumbering();
+
+  // Numbers of the graph's outputs. kResourceExhausted where the calls of
+  // functions expand to too many nodes.
+  absl::StatusOr<std::vector<Number>> NumberOutputs(const ir::Model& model,
+                                                    Side side);
+
+  const Expression& expression(Number number) const {
+    return expressions_[static_cast<size_t>(number)];
+  }
+  // With commutes: nodes that were met with their operands in both orders.
+  const std::set<Number>& swapped() const { return swapped_; }
+
+ private:
+  friend class GraphNumbering;
+  // A small constant. One floating-point number counts by its value, so that a
+  // Cast that keeps it only changes the type.
+  struct SmallConstant {
+    ir::DataType type = ir::DataType::kUndefined;
+    std::vector<int64_t> dims;
+    std::string bytes;
+    std::optional<double> number;
+  };
+
+  Number Intern(std::string key, Expression expression);
+  Number InternConstant(SmallConstant constant, const ir::Value* value,
+                        Side side);
+  const SmallConstant* FindConstant(Number number) const;
+
+  TensorContents& contents_;
+  OperatorSchemas& schemas_;
+  bool commutes_;
+  std::deque<Expression> expressions_;
+  absl::flat_hash_map<std::string, Number> numbers_;
+  absl::flat_hash_map<Number, SmallConstant> constants_;
+  // A rank that each value with this number has at least.
+  absl::flat_hash_map<Number, size_t> least_ranks_;
+  std::set<Number> swapped_;
+  int64_t called_nodes_ = 0;
+};
+
+}  // namespace addnorm::passes
+
+#endif  // ADDNORM_PASSES_VALUE_NUMBERING_H_

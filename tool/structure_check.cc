@@ -1,0 +1,121 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/structure_check.h"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+#include "passes/ir/status_macros.h"
+#include "proto/attribute_default.h"
+#include "proto/tensor_equality.h"
+
+namespace addnorm::tool {
+namespace {
+
+class OnnxSchemas : public passes::OperatorSchemas {
+ public:
+  const ir::Attribute* Default(std::string_view domain,
+                               std::string_view op_type, int64_t version,
+                               std::string_view attribute) override {
+    return proto::AttributeDefault(domain, op_type, version, attribute);
+  }
+};
+
+// Classes of large constants. Side 0 comes first, and its constants are told
+// apart by where they are; those of side 1 are looked for among them: the same
+// bytes of the same file, else the one of the same name, else (no constant has
+// that name) any of the same elements.
+class FileContents : public passes::TensorContents {
+ public:
+  FileContents(const LoadedModel& a, const LoadedModel& b)
+      : files_{a.file.get(), b.file.get()} {}
+
+  absl::StatusOr<int32_t> Classify(passes::Side side,
+                                   const ir::Tensor& tensor) override {
+    const auto known = classes_.find(&tensor);
+    if (known != classes_.end()) return known->second;
+    ASSIGN_OR_RETURN(const std::optional<std::string> place,
+                     proto::PlaceOfElements(*files_[side], tensor));
+    ASSIGN_OR_RETURN(const int32_t found, Find(side, tensor, place));
+    classes_[&tensor] = found;
+    return found;
+  }
+
+ private:
+  struct Member {
+    const ir::Tensor* tensor;
+    int32_t number;
+    std::optional<uint64_t> digest;
+  };
+
+  absl::StatusOr<int32_t> Find(passes::Side side, const ir::Tensor& tensor,
+                               const std::optional<std::string>& place) {
+    if (place) {
+      const auto same = by_place_.find(*place);
+      if (same != by_place_.end()) return same->second;
+    }
+    std::vector<Member>& group = groups_[fmt::format(
+        "{} [{}]", static_cast<int>(tensor.type), fmt::join(tensor.dims, ","))];
+    std::optional<int32_t> number;
+    if (side == 1) {
+      ASSIGN_OR_RETURN(number, FindEqual(tensor, group));
+    }
+    if (!number) {
+      number = next_++;
+      if (side == 0) group.push_back({&tensor, *number, std::nullopt});
+    }
+    if (place) by_place_[*place] = *number;
+    return *number;
+  }
+
+  absl::StatusOr<std::optional<int32_t>> FindEqual(const ir::Tensor& tensor,
+                                                   std::vector<Member>& group) {
+    bool has_name = false;
+    for (const Member& member : group) {
+      if (member.tensor->name != tensor.name) continue;
+      has_name = true;
+      ASSIGN_OR_RETURN(const bool equal, Equal(*member.tensor, tensor));
+      if (equal) return member.number;
+    }
+    if (has_name || group.empty()) return std::nullopt;
+    ASSIGN_OR_RETURN(const uint64_t digest,
+                     proto::DigestOfElements(*files_[1], tensor));
+    for (Member& member : group) {
+      if (!member.digest) {
+        ASSIGN_OR_RETURN(member.digest,
+                         proto::DigestOfElements(*files_[0], *member.tensor));
+      }
+      if (*member.digest != digest) continue;
+      ASSIGN_OR_RETURN(const bool equal, Equal(*member.tensor, tensor));
+      if (equal) return member.number;
+    }
+    return std::nullopt;
+  }
+
+  absl::StatusOr<bool> Equal(const ir::Tensor& a, const ir::Tensor& b) {
+    return proto::ElementsEqual(*files_[0], a, *files_[1], b);
+  }
+
+  std::array<const proto::ModelFile*, 2> files_;
+  absl::flat_hash_map<const ir::Tensor*, int32_t> classes_;
+  absl::flat_hash_map<std::string, int32_t> by_place_;
+  absl::flat_hash_map<std::string, std::vector<Member>> groups_;
+  int32_t next_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<passes::Structure> CheckStructure(const LoadedModel& a,
+                                                 const LoadedModel& b) {
+  FileContents contents(a, b);
+  OnnxSchemas schemas;
+  return passes::CompareStructure(*a.model, *b.model, contents, schemas);
+}
+
+}  // namespace addnorm::tool
