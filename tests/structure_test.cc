@@ -1,0 +1,177 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/structure.h"
+
+#include <string>
+#include <string_view>
+
+#include "proto/import.h"
+#include "proto/text.h"
+#include "tests/support/catch.h"
+#include "tool/fusion.h"
+#include "tool/structure_check.h"
+
+namespace addnorm {
+namespace {
+
+passes::Structure Compare(std::string_view a, std::string_view b) {
+  const auto load = [](std::string_view text) {
+    auto file = proto::OpenText("m", std::string(text)).value();
+    return tool::LoadedModel{file, proto::Import(file).value().model};
+  };
+  return tool::CheckStructure(load(a), load(b)).value();
+}
+
+std::string Model(std::string_view body, std::string_view rest = "") {
+  return std::string(R"(<ir_version: 10, opset_import: ["" : 18, "my" : 1]>
+    main_graph (float[n,4] x, float[4] w, bool c) => (float[n,4] y))") +
+         std::string(body) + std::string(rest);
+}
+
+struct Pair {
+  std::string_view what;
+  std::string_view a, b;
+  std::string_view rest_a = "", rest_b = "";
+};
+
+constexpr std::string_view kFunction = R"(
+  <domain: "my", opset_import: ["" : 18]>
+  F <e> (a, b) => (r) { k = Constant<value_float = @e>() s = Add(a, k) r = Mul(s, b) })";
+
+constexpr Pair kEqual[] = {
+    {"names of inner values", "{ s = Sqrt(x) y = Mul(s, w) }",
+     "{ t = Sqrt(x) y = Mul(t, w) }"},
+    {"order of nodes", "{ s = Sqrt(x) t = Exp(x) y = Mul(s, t) }",
+     "{ t = Exp(x) s = Sqrt(x) y = Mul(s, t) }"},
+    {"an Identity between", "{ s = Sqrt(x) y = Mul(s, w) }",
+     "{ i = Identity(x) s = Sqrt(i) y = Mul(s, w) }"},
+    {"a node that is written twice", "{ s = Sqrt(x) y = Mul(s, s) }",
+     "{ s = Sqrt(x) t = Sqrt(x) y = Mul(s, t) }"},
+    {"a node that nothing reads", "{ y = Mul(x, w) }",
+     "{ d = Exp(x) y = Mul(x, w) }"},
+    {"an initializer and a Constant", "<float two = {2}> { y = Pow(x, two) }",
+     "{ two = Constant<value_float = 2.0>() y = Pow(x, two) }"},
+    {"the rank of a single element", "<float[1,1] e = {2}> { y = Add(x, e) }",
+     "<float e = {2}> { y = Add(x, e) }"},
+    {"a Cast of a constant that keeps its number",
+     "<float e = {0.5}> { y = Add(x, e) }",
+     "<float16 h = {14336}> { e = Cast<to = 1>(h) y = Add(x, e) }"},
+    {"an absent attribute and its default", "{ y = Softmax(x) }",
+     "{ y = Softmax<axis = -1>(x) }"},
+    {"order of attributes", "{ y = Gemm<alpha = 2.0, beta = 3.0>(x, x, w) }",
+     "{ y = Gemm<beta = 3.0, alpha = 2.0>(x, x, w) }"},
+    {"swapped operands of a bitwise equal op",
+     "{ p = Greater(x, w) q = Less(x, w) b = And(p, q) y = Where(b, x, w) }",
+     "{ p = Greater(x, w) q = Less(x, w) b = And(q, p) y = Where(b, x, w) }"},
+    {"a call and what it does", "{ y = my.F<e = 1.5>(x, w) }",
+     "<float k = {1.5}> { s = Add(x, k) y = Mul(s, w) }", kFunction},
+    {"a function's own name and those of its values",
+     "{ y = my.F<e = 1.5>(x, w) }", "{ y = my.G<z = 1.5>(x, w) }", kFunction,
+     R"(<domain: "my", opset_import: ["" : 18]>
+        G <z> (p, q) => (o) { k = Constant<value_float = @z>() t = Add(p, k) o = Mul(t, q) })"},
+    {"values that subgraphs capture",
+     R"({ s = Sqrt(x)
+          y = If(c) <then_branch = t () => (float[n,4] o) { o = Exp(s) },
+                     else_branch = e () => (float[n,4] o) { o = Neg(s) }> })",
+     R"({ r = Sqrt(x)
+          y = If(c) <then_branch = t () => (float[n,4] p) { p = Exp(r) },
+                     else_branch = e () => (float[n,4] q) { q = Neg(r) }> })"},
+};
+
+constexpr Pair kDifferent[] = {
+    {"another op", "{ y = Mul(x, w) }", "{ y = Div(x, w) }"},
+    {"swapped operands of Div", "{ y = Div(x, w) }", "{ y = Div(w, x) }"},
+    {"a constant one bit off", "<float e = {1.0}> { y = Add(x, e) }",
+     "<float e = {1.0000001}> { y = Add(x, e) }"},
+    {"the sign of a zero", "<float e = {0.0}> { y = Add(x, e) }",
+     "<float e = {-0.0}> { y = Add(x, e) }"},
+    {"the type of a constant", "<int64 e = {2}> { y = Pow(x, e) }",
+     "<int32 e = {2}> { y = Pow(x, e) }"},
+    {"the rank of a single element where it shows",
+     "<float[1] e = {2}> { z = Shape(e) t = Cast<to = 1>(z) y = Add(x, t) }",
+     "<float e = {2}> { z = Shape(e) t = Cast<to = 1>(z) y = Add(x, t) }"},
+    {"a rank above the other operand's",
+     "<float[1,1,1] e = {2}> { y = Add(x, e) }",
+     "<float e = {2}> { y = Add(x, e) }"},
+    {"a Cast of a constant that changes it",
+     "<float e = {0.1}> { y = Add(x, e) }",
+     "<float e = {0.1}> { h = Cast<to = 10>(e) f = Cast<to = 1>(h) y = Add(x, "
+     "f) }"},
+    {"an attribute", "{ y = Softmax<axis = -1>(x) }",
+     "{ y = Softmax<axis = 0>(x) }"},
+    {"an operand more", "{ y = Clip(x) }",
+     "<float l = {0.0}> { y = Clip(x, l) }"},
+    {"what a call is given", "{ y = my.F<e = 1.5>(x, w) }",
+     "{ y = my.F<e = 2.5>(x, w) }", kFunction, kFunction},
+    {"what a function does", "{ y = my.F<e = 1.5>(x, w) }",
+     "{ y = my.F<e = 1.5>(x, w) }", kFunction,
+     R"(<domain: "my", opset_import: ["" : 18]>
+        F <e> (a, b) => (r) { k = Constant<value_float = @e>() s = Sub(a, k) r = Mul(s, b) })"},
+    {"what a subgraph captures",
+     R"({ s = Sqrt(x) u = Exp(x)
+          y = If(c) <then_branch = t () => (float[n,4] o) { o = Exp(s) },
+                     else_branch = e () => (float[n,4] o) { o = Neg(s) }> })",
+     R"({ s = Sqrt(x) u = Exp(x)
+          y = If(c) <then_branch = t () => (float[n,4] o) { o = Exp(s) },
+                     else_branch = e () => (float[n,4] o) { o = Neg(u) }> })"},
+    {"two draws of a random op, and one",
+     R"({ a = RandomNormalLike(x) b = RandomNormalLike(x) s = Sub(a, b) y = Add(x, s) })",
+     R"({ a = RandomNormalLike(x) s = Sub(a, a) y = Add(x, s) })"},
+};
+
+}  // namespace
+
+TEST_CASE("models are equal in spite of", "[structure]") {
+  for (const Pair& pair : kEqual) {
+    INFO(pair.what);
+    const passes::Structure structure =
+        Compare(Model(pair.a, pair.rest_a), Model(pair.b, pair.rest_b));
+    if (!structure.is_equal()) INFO(structure.differences[0].text);
+    CHECK(structure.is_equal());
+    CHECK(structure.swaps.empty());
+  }
+}
+
+TEST_CASE("models differ by", "[structure]") {
+  for (const Pair& pair : kDifferent) {
+    INFO(pair.what);
+    CHECK_FALSE(Compare(Model(pair.a, pair.rest_a), Model(pair.b, pair.rest_b))
+                    .is_equal());
+  }
+}
+
+TEST_CASE("swapped operands of Add and Mul are equal but listed",
+          "[structure]") {
+  const passes::Structure structure =
+      Compare(Model("{ s = Add(x, w) y = Mul(s, x) }"),
+              Model("{ s = Add(w, x) y = Mul(s, x) }"));
+  CHECK(structure.is_equal());
+  REQUIRE(structure.swaps.size() == 1);
+  CHECK(structure.swaps[0].place_a == "Add making 's'");
+}
+
+TEST_CASE("a difference names the nodes on both sides", "[structure]") {
+  const passes::Structure structure =
+      Compare(Model("{ s = Sqrt(x) t = Exp(s) y = Mul(t, w) }"),
+              Model("{ r = Abs(x) u = Exp(r) y = Mul(u, w) }"));
+  REQUIRE(structure.differences.size() == 1);
+  CHECK(structure.differences[0].place_a == "Sqrt making 's'");
+  CHECK(structure.differences[0].place_b == "Abs making 'r'");
+}
+
+TEST_CASE("inputs and outputs belong to the structure", "[structure]") {
+  constexpr std::string_view kA =
+      "<ir_version: 10, opset_import: [\"\" : 18]> g (float[4] x) => (float[4] "
+      "y) "
+      "{ y = Exp(x) }";
+  constexpr std::string_view kB =
+      "<ir_version: 10, opset_import: [\"\" : 18]> g (float[4] x) => (float[4] "
+      "z) "
+      "{ z = Exp(x) }";
+  const passes::Structure structure = Compare(kA, kB);
+  REQUIRE(structure.differences.size() == 1);
+  CHECK(structure.differences[0].text ==
+        "output 0 is 'z' (float), expected 'y' (float)");
+}
+
+}  // namespace addnorm
