@@ -11,6 +11,7 @@ struct Hint {
 };
 
 constexpr Hint kHints[] = {
+    {"uantizeLinear", "leave the sum and the norm out of quantization"},
     {"can be overridden by the caller",
      "take it out of the graph's inputs, if no caller sets it"},
     {"is unknown",
@@ -19,13 +20,17 @@ constexpr Hint kHints[] = {
      "write types and shapes into the model, as onnx.shape_inference does"},
     {"is a graph output", "drop that output, if nobody needs it"},
     {"is captured by a subgraph", "the value is needed there as it is"},
+    {"calls overload", "give the function a name of its own"},
+    {"stands between the Add and the norm",
+     "the norm does not read the sum itself; nothing but Casts may come first"},
+    {"stands between",
+     "no spelling has an operator there; 'onnx-addnorm patterns --text' shows "
+     "what is recognised"},
     {"is read by", "'onnx-addnorm patterns --text' shows what is recognised"},
     {"inside the norm is", "the value is needed as it is"},
     {"is a constant: a bias",
      "only the sum of two computed values is a residual"},
     {"have different shapes", "an Add that broadcasts is no residual"},
-    {"stands between the Add and the norm",
-     "the norm does not read the sum itself; nothing but Casts may come first"},
     {"has device configurations", "remove the node's device configurations"},
     {"opset", "convert the model with onnx.version_converter"},
     {"not the last", "only a norm over the last axis works row by row"},

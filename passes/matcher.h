@@ -53,6 +53,8 @@ struct NormMatch {
 
   std::string reason;  // the deepest condition that failed, if nothing matched
   size_t depth = 0;    // how many operators had matched there
+  // The reason is only that the graph goes on in another way than any spelling.
+  bool is_unspecific = false;
   bool needs_type =
       false;  // an unknown type or shape stood in the way somewhere
   bool uses_type = false;  // another type of x could give another answer

@@ -270,6 +270,7 @@ NormMatch NormSearch::Failed() {
   if (!failure_) return result_;
   result_.depth = failure_->depth;
   result_.reason = failure_->text;
+  result_.is_unspecific = !failure_->is_condition;
   if (failure_->value == nullptr) return result_;
   std::vector<std::string> readers;
   for (const ir::Use& use : failure_->value->uses()) {
