@@ -55,7 +55,8 @@ struct NormMatch {
   size_t depth = 0;    // how many operators had matched there
   bool needs_type =
       false;  // an unknown type or shape stood in the way somewhere
-  bool uses_type = false;  // another type of x could give another answer
+  bool uses_type = false;       // another type of x could give another answer
+  bool is_called_norm = false;  // a call of a function whose body is a norm
 
   bool found() const { return y != nullptr; }
 };

@@ -198,6 +198,7 @@ NormMatch NormSearch::RunCall(const ir::Function& function,
   result_.x = StripCasts(argument);
   result_.variant = body.variant.empty() ? "call" : "call_" + body.variant;
   result_.uses_type = body.uses_type;
+  result_.is_called_norm = true;
   if (!BindEpsilonOfCall(function, body) || !BindOperandsOfCall(function, body))
     return Failed();
   FollowCasts(argument, result_.x);

@@ -102,6 +102,7 @@ class NormSearch {
   bool CheckIsRow(const ir::Node& node, int index);
   bool BindScale(const Goal& goal, ir::Node* node, int index);
   bool BindEpsilon(ir::Node* node, int index);
+  bool CheckEpsilon(const ir::Node& node, std::string_view name, double number);
   bool BindOperandsOfCall(const ir::Function& function, const NormMatch& body);
   bool BindEpsilonOfCall(const ir::Function& function, const NormMatch& body);
   bool BindLength(Role role, const ir::Node& node, int index);
@@ -118,6 +119,8 @@ class NormSearch {
 
   bool Accept(ir::Value* y);
   bool CheckCopyable(const ir::Node& node);
+  bool CheckEpsilonAttribute(const ir::Node& node,
+                             const ir::Attribute& attribute);
   bool CheckInnerValues(const ir::Value* y);
   bool CheckInnerValue(const ir::Value& value, const ir::Node& node);
   bool IsCastOfX(const ir::Node& node) const;

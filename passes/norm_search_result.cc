@@ -38,17 +38,22 @@ bool NormSearch::CheckCopyable(const ir::Node& node) {
   for (const ir::Attribute& attribute : node.attributes) {
     const bool is_epsilon = &node == result_.epsilon_node &&
                             attribute.name == result_.epsilon_attribute;
-    if (is_epsilon && attribute.get<float>() == nullptr &&
-        attribute.ref_attr_name.empty()) {
-      return Fail("{}: attribute {} is not a float", node.Describe(),
-                  attribute.name);
-    }
+    if (is_epsilon && !CheckEpsilonAttribute(node, attribute)) return false;
     if (!is_epsilon && !IsCopyable(attribute)) {
       return Fail("{}: attribute {} cannot be copied", node.Describe(),
                   attribute.name);
     }
   }
   return true;
+}
+
+bool NormSearch::CheckEpsilonAttribute(const ir::Node& node,
+                                       const ir::Attribute& attribute) {
+  if (!attribute.ref_attr_name.empty()) return true;  // each call says which
+  if (const auto* number = attribute.get<float>())
+    return CheckEpsilon(node, attribute.name, *number);
+  return Fail("{}: attribute {} is not a float", node.Describe(),
+              attribute.name);
 }
 
 bool NormSearch::CheckInnerValues(const ir::Value* y) {

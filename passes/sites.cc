@@ -216,7 +216,7 @@ bool SiteFinder::IsWorthReporting(const NormMatch& norm, const ir::Node& head,
   if (norm.found() && is_centred) return false;
   // A function that is a norm is looked at where it is called.
   if (head.graph()->function() != nullptr && norm.x->is_input()) return false;
-  if (norm.found()) return true;
+  if (norm.found() || norm.is_called_norm) return true;
   if (norm.depth >= kDepthOfRoot) return true;
   return (has_add || HasAddBehind(*norm.x)) && LooksLikeNorm(model_, head);
 }
