@@ -17,6 +17,7 @@ constexpr Hint kHints[] = {
      "write types and shapes into the model, as onnx.shape_inference does"},
     {"are not known to",
      "write types and shapes into the model, as onnx.shape_inference does"},
+    {"ONNX Runtime would", "give the norm a Cast of its own"},
     {"is a graph output", "drop that output, if nobody needs it"},
     {"is captured by a subgraph", "the value is needed there as it is"},
     {"is read by", "'onnx-addnorm patterns --text' shows what is recognised"},

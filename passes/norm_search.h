@@ -118,11 +118,17 @@ class NormSearch {
   bool CheckScaleShape(const ir::Value* scale, const ir::Value* normalised);
 
   bool Accept(ir::Value* y);
+  ir::Value* TakeTrailingCasts(ir::Value* y);
   bool CheckCopyable(const ir::Node& node);
   bool CheckEpsilonAttribute(const ir::Node& node,
                              const ir::Attribute& attribute);
   bool CheckInnerValues(const ir::Value* y);
   bool CheckInnerValue(const ir::Value& value, const ir::Node& node);
+  void FindShared();
+  bool IsNeededOutside(const ir::Value& value) const;
+  bool CheckShared(const ir::Node& cast);
+  bool CheckNarrowed(const ir::Node& cast);
+  bool CheckWidened(const ir::Node& cast);
   bool IsCastOfX(const ir::Node& node) const;
   ir::Node* TrailingCast(const ir::Value& y) const;
 
@@ -137,6 +143,10 @@ class NormSearch {
   void Undo(const Mark& mark);
   bool IsInner(const ir::Node* node) const {
     return Contains(operators_, node) || Contains(casts_, node);
+  }
+  // A shared Cast stays outside, and so does what it reads.
+  bool IsOutside(const ir::Node* node) const {
+    return !IsInner(node) || Contains(result_.shared, node);
   }
 
   // A condition failed. Recorded if no other did at a greater depth, or at this

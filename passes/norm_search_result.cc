@@ -15,13 +15,7 @@ bool NormSearch::Accept(ir::Value* y) {
     result_.epsilon_node = node;
     result_.epsilon_attribute = kEpsilonAttribute;
   }
-  // One outside; in a called function, all up to its output.
-  do {
-    ir::Node* cast = TrailingCast(*y);
-    if (cast == nullptr) break;
-    casts_.push_back(cast);
-    y = cast->output(0);
-  } while (is_callee_);
+  y = TakeTrailingCasts(y);
   result_.nodes = operators_;
   result_.nodes.insert(result_.nodes.end(), casts_.begin(), casts_.end());
   for (const ir::Node* node : result_.nodes) {
@@ -30,6 +24,23 @@ bool NormSearch::Accept(ir::Value* y) {
   if (!CheckInnerValues(y)) return false;
   result_.y = y;
   return true;
+}
+
+// One outside; in a called function, all up to its output. A Cast back to
+// float16 is taken too: whether ONNX Runtime drops such a pair depends on which
+// Cast it sees first, and in one body that stays as it is.
+ir::Value* NormSearch::TakeTrailingCasts(ir::Value* y) {
+  ir::Node* cast = TrailingCast(*y);
+  while (cast != nullptr) {
+    casts_.push_back(cast);
+    y = cast->output(0);
+    ir::Node* next = TrailingCast(*y);
+    const bool is_back = next != nullptr &&
+                         CastTarget(*next) == ir::DataType::kFloat16 &&
+                         CastTarget(*cast) != ir::DataType::kFloat16;
+    cast = is_callee_ || is_back ? next : nullptr;
+  }
+  return y;
 }
 
 bool NormSearch::CheckCopyable(const ir::Node& node) {
@@ -57,26 +68,7 @@ bool NormSearch::CheckEpsilonAttribute(const ir::Node& node,
 }
 
 bool NormSearch::CheckInnerValues(const ir::Value* y) {
-  result_.shared.clear();
-  // From the last Cast to the first: one that a shared Cast reads is shared
-  // too.
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (ir::Node* cast : casts_) {
-      if (!IsCastOfX(*cast) || Contains(result_.shared, cast)) continue;
-      const ir::Value& value = *cast->output(0);
-      const bool is_shared =
-          value.is_graph_output() || value.is_pinned() ||
-          std::any_of(value.uses().begin(), value.uses().end(),
-                      [&](const ir::Use& use) {
-                        return !IsInner(use.node) ||
-                               Contains(result_.shared, use.node);
-                      });
-      if (!is_shared) continue;
-      result_.shared.push_back(cast);
-      changed = true;
-    }
-  }
+  FindShared();
   for (const std::vector<ir::Node*>* nodes : {&operators_, &casts_}) {
     for (const ir::Node* node : *nodes) {
       if (Contains(result_.shared, node)) continue;
@@ -86,7 +78,29 @@ bool NormSearch::CheckInnerValues(const ir::Value* y) {
       }
     }
   }
-  return true;
+  return std::all_of(result_.shared.begin(), result_.shared.end(),
+                     [&](const ir::Node* cast) { return CheckShared(*cast); });
+}
+
+// The Casts of x that others read too. One that a shared Cast reads is shared,
+// so from the last Cast to the first until there is no other.
+void NormSearch::FindShared() {
+  result_.shared.clear();
+  const auto is_new = [&](const ir::Node* cast) {
+    return IsCastOfX(*cast) && !Contains(result_.shared, cast) &&
+           IsNeededOutside(*cast->output(0));
+  };
+  for (auto cast = std::find_if(casts_.begin(), casts_.end(), is_new);
+       cast != casts_.end();
+       cast = std::find_if(casts_.begin(), casts_.end(), is_new)) {
+    result_.shared.push_back(*cast);
+  }
+}
+
+bool NormSearch::IsNeededOutside(const ir::Value& value) const {
+  return value.is_graph_output() || value.is_pinned() ||
+         std::any_of(value.uses().begin(), value.uses().end(),
+                     [&](const ir::Use& use) { return IsOutside(use.node); });
 }
 
 bool NormSearch::CheckInnerValue(const ir::Value& value, const ir::Node& node) {
@@ -105,8 +119,7 @@ bool NormSearch::CheckInnerValue(const ir::Value& value, const ir::Node& node) {
         value.name());
   }
   for (const ir::Use& use : value.uses()) {
-    // A shared Cast stays outside, and so does what it reads.
-    if (IsInner(use.node) && !Contains(result_.shared, use.node)) continue;
+    if (!IsOutside(use.node)) continue;
     if (use.node->graph() != graph_) {
       return Fail("'{}' inside the norm is captured by a subgraph",
                   value.name());
