@@ -111,8 +111,12 @@ NormMatch Matcher::MatchCall(ir::Node* call, const Frame* outer) {
   const NormMatch match = MatchBody(frame);
   none.needs_type = match.needs_type;
   none.uses_type = match.uses_type;
-  if (match.found())
-    return NormSearch(model_, constants_, call).RunCall(*frame.function, match);
+  if (match.found()) {
+    const auto type =
+        outer == nullptr ? std::nullopt : std::optional(TypeOf(*none.x, outer));
+    return NormSearch(model_, constants_, call, type)
+        .RunCall(*frame.function, match);
+  }
   if (!match.uses_type && bodies_left_ > 0) no_norms_.insert(frame.function);
   return none;
 }

@@ -131,6 +131,11 @@ class NormSearch {
   bool CheckWidened(const ir::Node& cast);
   bool IsCastOfX(const ir::Node& node) const;
   ir::Node* TrailingCast(const ir::Value& y) const;
+  void TakeIdentitiesOfTypes();
+  bool IsIdentity(const ir::Node* node) const;
+  const ir::Value* StripIdentities(const ir::Value* value) const;
+  // x, or a value made inside.
+  bool IsOfNorm(const ir::Value& value) const;
 
   std::vector<ir::Node*> ReadersThroughCasts(ir::Value* value) const;
   std::optional<size_t> RankOf(const ir::Value* value);

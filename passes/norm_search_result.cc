@@ -16,6 +16,7 @@ bool NormSearch::Accept(ir::Value* y) {
     result_.epsilon_attribute = kEpsilonAttribute;
   }
   y = TakeTrailingCasts(y);
+  TakeIdentitiesOfTypes();
   result_.nodes = operators_;
   result_.nodes.insert(result_.nodes.end(), casts_.begin(), casts_.end());
   for (const ir::Node* node : result_.nodes) {
@@ -26,9 +27,9 @@ bool NormSearch::Accept(ir::Value* y) {
   return true;
 }
 
-// One outside; in a called function, all up to its output. A Cast back to
-// float16 is taken too: whether ONNX Runtime drops such a pair depends on which
-// Cast it sees first, and in one body that stays as it is.
+// One outside; in a called function, all up to its output, and Identities. A
+// Cast back to float16 is taken too: whether ONNX Runtime drops such a pair
+// depends on which Cast it sees first, and in one body that stays as it is.
 ir::Value* NormSearch::TakeTrailingCasts(ir::Value* y) {
   ir::Node* cast = TrailingCast(*y);
   while (cast != nullptr) {
@@ -140,14 +141,42 @@ ir::Node* NormSearch::TrailingCast(const ir::Value& y) const {
     return nullptr;
   const ir::Use use = y.uses()[0];
   ir::Node* cast = use.node;
-  if (use.index != 0 || cast->graph() != graph_ || cast->Is("", "Identity") ||
+  const bool is_outside = cast->Is("", "Identity") && !is_callee_;
+  if (use.index != 0 || cast->graph() != graph_ || is_outside ||
       !IsFloatCast(model_, *cast)) {
     return nullptr;
   }
   const ir::Value* like = cast->input(1);
-  if (like == nullptr || like == result_.x) return cast;
-  return like->producer() != nullptr && IsInner(like->producer()) ? cast
-                                                                  : nullptr;
+  return like == nullptr || IsOfNorm(*StripIdentities(like)) ? cast : nullptr;
+}
+
+// The Identities between the inner value whose type a CastLike reads and the
+// CastLike.
+void NormSearch::TakeIdentitiesOfTypes() {
+  for (size_t i = 0; i < casts_.size(); ++i) {
+    const ir::Value* like = casts_[i]->input(1);
+    if (like == nullptr || !IsOfNorm(*StripIdentities(like))) continue;
+    for (; IsIdentity(like->producer()); like = like->producer()->input(0)) {
+      if (!Contains(casts_, like->producer()))
+        casts_.push_back(like->producer());
+    }
+  }
+}
+
+bool NormSearch::IsIdentity(const ir::Node* node) const {
+  return node != nullptr && node->graph() == graph_ &&
+         node->Is("", "Identity") && IsFloatCast(model_, *node);
+}
+
+const ir::Value* NormSearch::StripIdentities(const ir::Value* value) const {
+  for (int i = 0; i < kMaxCasts && IsIdentity(value->producer()); ++i)
+    value = value->producer()->input(0);
+  return value;
+}
+
+bool NormSearch::IsOfNorm(const ir::Value& value) const {
+  return &value == result_.x ||
+         (value.producer() != nullptr && IsInner(value.producer()));
 }
 
 }  // namespace addnorm::passes
