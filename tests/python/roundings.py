@@ -28,20 +28,23 @@ def separated(model):
     """The model without functions, an Identity behind each node of each graph."""
     copy = onnx.ModelProto()
     copy.CopyFrom(onnx.inliner.inline_local_functions(model) if model.functions else model)
-    for graph in [copy.graph, *addnorm.all_graphs(copy.graph.node)]:
+    # The inner graphs first: separating replaces the nodes that hold them.
+    for graph in [*reversed(list(addnorm.all_graphs(copy.graph.node))), copy.graph]:
         separate(graph)
     return copy
 
 
 def separate(graph):
-    identities = []
+    nodes = []
     for node in graph.node:
+        nodes.append(node)
         for index, name in enumerate(node.output):
             if name and node.op_type != "Constant":
                 node.output[index] = f"{name}/before"
-                identities.append(helper.make_node("Identity", [node.output[index]], [name]))
-    # ONNX Runtime sorts the nodes itself.
-    graph.node.extend(identities)
+                nodes.append(helper.make_node("Identity", [node.output[index]], [name]))
+    copies = [n.SerializeToString() for n in nodes]
+    del graph.node[:]
+    graph.node.extend(onnx.NodeProto.FromString(n) for n in copies)
 
 
 def same_in_onnxruntime(before, after, feeds):
