@@ -158,7 +158,7 @@ std::optional<size_t> NormSearch::RankOf(const ir::Value* value) {
 
 const std::optional<ir::Shape>& NormSearch::ShapeOfX() {
   uses_type_ = true;
-  return x_type_.shape;
+  return rows_.type.shape;
 }
 
 bool NormSearch::FailExpecting(const ir::Value& value, const std::string& op) {

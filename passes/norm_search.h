@@ -63,17 +63,17 @@ inline bool Contains(const std::vector<ir::Node*>& nodes,
 
 class NormSearch {
  public:
-  // `argument`: in the body of a called function, the type of the value that
-  // the call gives it to norm.
+  // `argument`: in the body of a called function, what is known of the value
+  // that the call gives it to norm.
   NormSearch(ir::Model& model, Constants& constants, ir::Node* head,
-             std::optional<ir::TensorType> argument = std::nullopt)
+             std::optional<RowsOf> argument = std::nullopt)
       : model_(model),
         constants_(constants),
         head_(head),
         graph_(head->graph()),
         is_callee_(argument.has_value()),
-        x_type_(is_callee_ ? *std::move(argument)
-                           : StripCasts(head->input(0))->type) {}
+        rows_(is_callee_ ? *std::move(argument)
+                         : RowsOf(model, *StripCasts(head->input(0)))) {}
 
   // `with_scale`: false for the norm without weight only.
   NormMatch Run(bool with_scale = true);
@@ -190,7 +190,7 @@ class NormSearch {
   ir::Node* head_;
   ir::Graph* graph_;
   bool is_callee_;
-  ir::TensorType x_type_;
+  RowsOf rows_;
 
   std::vector<Slot> slots_;
   std::vector<ir::Node*> operators_;

@@ -142,14 +142,13 @@ bool NormSearch::CheckEpsilon(const ir::Node& node, std::string_view name,
 
 // A sum is a mean only if it is divided by the length that x has.
 bool NormSearch::BindLength(Role role, const ir::Node& node, int index) {
-  const auto& shape = ShapeOfX();
-  if (!shape || shape->empty() || !shape->back().value ||
-      *shape->back().value <= 0) {
+  uses_type_ = true;
+  if (!rows_.length || *rows_.length <= 0) {
     needs_type_ = true;
     return Fail("{}: the length of the last axis of '{}' is unknown",
                 node.Describe(), result_.x->name());
   }
-  const auto length = static_cast<double>(*shape->back().value);
+  const auto length = static_cast<double>(*rows_.length);
   if (role == Role::kLength) return BindConstant(length, node, index);
   const Resolution resolution =
       constants_.Resolve(node.input(static_cast<size_t>(index)));
