@@ -115,16 +115,12 @@ std::string ProveEqualShapes(const Site& site) {
 // Epsilon as an attribute, which these operators want.
 bool TakeEpsilon(ir::Model& model, Constants& constants, const Site& site,
                  Emission& emission) {
-  FusedOp op = BuildFusedOp(model, constants, *site.add, site.norm);
-  if (op.function.empty()) {
-    emission.reason = op.reason;
-    return false;
-  }
-  if (op.operands.size() != 3) {
+  auto epsilon = EpsilonAttribute(model, constants, site.norm);
+  if (!epsilon) {
     emission.reason = "epsilon is not a constant that a float can hold";
     return false;
   }
-  emission.call.attributes.push_back(std::move(op.epsilon));
+  emission.call.attributes.push_back(*std::move(epsilon));
   return true;
 }
 
