@@ -58,6 +58,8 @@ Emission EmitPortable(ir::Model& model, Constants& constants,
 std::string ProveTypes(const Site& site, bool allow_double) {
   const NormMatch& norm = site.norm;
   if (norm.scale == nullptr) return "the norm has no weight";
+  if (norm.is_called_norm)
+    return "what a called function makes of weight and epsilon is not known";
   const ir::TensorType& sum = norm.x->type;
   const ir::Value* values[] = {norm.x, site.add->input(0), site.add->input(1),
                                norm.scale, norm.y};
