@@ -18,6 +18,7 @@ constexpr Hint kHints[] = {
      "write types and shapes into the model, as onnx.shape_inference does"},
     {"are not known to",
      "write types and shapes into the model, as onnx.shape_inference does"},
+    {"ONNX Runtime would", "give the norm a Cast of its own"},
     {"is a graph output", "drop that output, if nobody needs it"},
     {"is captured by a subgraph", "the value is needed there as it is"},
     {"calls overload", "give the function a name of its own"},

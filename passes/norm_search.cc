@@ -158,7 +158,7 @@ std::optional<size_t> NormSearch::RankOf(const ir::Value* value) {
 
 const std::optional<ir::Shape>& NormSearch::ShapeOfX() {
   uses_type_ = true;
-  return x_type_.shape;
+  return rows_.type.shape;
 }
 
 bool NormSearch::FailExpecting(const ir::Value& value, const std::string& op) {
@@ -198,6 +198,7 @@ NormMatch NormSearch::RunCall(const ir::Function& function,
   result_.x = StripCasts(argument);
   result_.variant = body.variant.empty() ? "call" : "call_" + body.variant;
   result_.uses_type = body.uses_type;
+  result_.is_called_norm = true;
   if (!BindEpsilonOfCall(function, body) || !BindOperandsOfCall(function, body))
     return Failed();
   FollowCasts(argument, result_.x);

@@ -220,7 +220,8 @@ bool SiteFinder::IsWorthReporting(const NormMatch& norm, const ir::Node& head,
   if (outline != nullptr && outline->is_variance && !norm.found()) return false;
   // A function that is a norm is looked at where it is called.
   if (head.graph()->function() != nullptr && norm.x->is_input()) return false;
-  if (norm.found() || norm.depth >= kDepthOfRoot) return true;
+  if (norm.found() || norm.is_called_norm) return true;
+  if (norm.depth >= kDepthOfRoot) return true;
   if (outline == nullptr && !LooksLikeNorm(model_, head)) return false;
   return ResidualAdd(*norm.x, *head.graph()) != nullptr ||
          AddBehind(*norm.x) != nullptr;
