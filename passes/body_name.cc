@@ -78,25 +78,16 @@ std::string TypeTags(const ir::Function& function) {
   return tags;
 }
 
-std::string ValueKey(const ir::Attribute& attribute) {
-  const auto* tensor = attribute.get<ir::Tensor>();
-  if (tensor == nullptr || tensor->inline_bytes() == nullptr)
-    return ToString(attribute);
-  return fmt::format("{}[{}]{}", static_cast<int>(tensor->type),
-                     fmt::join(tensor->dims, ","),
-                     absl::BytesToHexString(*tensor->inline_bytes()));
+std::string TensorKey(const ir::Tensor& tensor) {
+  const std::string* bytes = tensor.inline_bytes();
+  return fmt::format("{}[{}]{}", static_cast<int>(tensor.type),
+                     fmt::join(tensor.dims, ","),
+                     bytes == nullptr ? "" : absl::BytesToHexString(*bytes));
 }
 
-std::string Names(const std::vector<ir::Value*>& values) {
-  std::string names;
-  for (const ir::Value* value : values)
-    names += (value == nullptr ? "" : value->name()) + ",";
-  return names;
-}
-
-const ir::Function* CalledFunction(const ir::Function& caller,
+const ir::Function* CalledFunction(const ir::Graph& graph,
                                    const ir::Node& node) {
-  const ir::Model* model = caller.body.model();
+  const ir::Model* model = graph.model();
   return node.domain().empty() || model == nullptr
              ? nullptr
              : model->FindFunction(node.domain(), node.op_type(),
@@ -121,42 +112,116 @@ constexpr int kMaxDepth = 64;
 
 using Keys = absl::flat_hash_map<const ir::Function*, std::string>;
 
-std::string KeyOf(const ir::Function& function, Keys& callees, int depth);
+// Writes the key of one function. The values of a body that the pass made are
+// called the same in every model; those of a called function are numbered in
+// the order in which they appear, as their names are anybody's.
+class KeyWriter {
+ public:
+  KeyWriter(Keys& callees, int depth) : callees_(callees), depth_(depth) {}
 
-// A callee's key stands in its callers' keys as a digest, each made once.
-const std::string& CalleeKey(const ir::Function& callee, Keys& callees,
-                             int depth) {
-  if (const auto known = callees.find(&callee); known != callees.end())
-    return known->second;
-  std::string key = depth > kMaxDepth ? callee.domain + ":" + callee.name
-                                      : KeyOf(callee, callees, depth);
-  return callees[&callee] = fmt::format("{:016x}", Hash(key));
+  std::string Write(const ir::Function& function) {
+    if (depth_ > 0) AddHead(function);
+    AddGraph(function.body);
+    return std::move(key_);
+  }
+
+ private:
+  void AddHead(const ir::Function& function);
+  void AddGraph(const ir::Graph& graph);
+  void AddNode(const ir::Node& node);
+  void AddAttribute(const ir::Attribute& attribute);
+  void AddValues(const std::vector<ir::Value*>& values);
+  void AddValue(const ir::Value& value);
+  void AddCallee(const ir::Function& callee);
+
+  Keys& callees_;
+  int depth_;
+  std::string key_;
+  absl::flat_hash_map<const ir::Value*, size_t> numbers_;
+};
+
+void KeyWriter::AddHead(const ir::Function& function) {
+  for (const std::string& attribute : function.attributes)
+    key_ += attribute + ";";
+  for (const ir::OpsetImport& import : function.opset_imports)
+    fmt::format_to(std::back_inserter(key_), "{}:{};", import.domain,
+                   import.version);
 }
 
-std::string KeyOf(const ir::Function& function, Keys& callees, int depth) {
-  std::string key = Names(function.body.inputs()) + ">" +
-                    Names(function.body.outputs()) + "\n";
-  for (const ir::Node& node : function.body.nodes()) {
-    fmt::format_to(std::back_inserter(key), "{}={}:{}:{}<",
-                   Names(node.outputs()), node.domain(), node.op_type(),
-                   node.overload);
-    for (const ir::Attribute& attribute : node.attributes) {
-      fmt::format_to(std::back_inserter(key), "{}:{}={};", attribute.name,
-                     attribute.type, ValueKey(attribute));
-    }
-    fmt::format_to(std::back_inserter(key), ">({})", Names(node.inputs()));
-    const ir::Function* callee = CalledFunction(function, node);
-    if (callee != nullptr) key += CalleeKey(*callee, callees, depth + 1);
-    key += "\n";
+void KeyWriter::AddGraph(const ir::Graph& graph) {
+  AddValues(graph.inputs());
+  key_ += ">";
+  // Numbered by what makes them, where anything does.
+  if (depth_ == 0) AddValues(graph.outputs());
+  key_ += "\n";
+  for (const ir::Node& node : graph.nodes()) AddNode(node);
+  if (depth_ > 0) AddValues(graph.outputs());
+}
+
+void KeyWriter::AddNode(const ir::Node& node) {
+  AddValues(node.outputs());
+  fmt::format_to(std::back_inserter(key_), "={}:{}:{}<", node.domain(),
+                 node.op_type(), node.overload);
+  for (const ir::Attribute& attribute : node.attributes)
+    AddAttribute(attribute);
+  key_ += ">(";
+  AddValues(node.inputs());
+  key_ += ")";
+  if (const ir::Function* callee = CalledFunction(*node.graph(), node))
+    AddCallee(*callee);
+  key_ += "\n";
+}
+
+void KeyWriter::AddAttribute(const ir::Attribute& attribute) {
+  fmt::format_to(std::back_inserter(key_), "{}:{}=", attribute.name,
+                 attribute.type);
+  const auto* tensor = attribute.get<ir::Tensor>();
+  const auto* graph = attribute.get<std::unique_ptr<ir::Graph>>();
+  if (graph != nullptr) {
+    AddGraph(**graph);
+  } else if (tensor != nullptr && tensor->inline_bytes() != nullptr) {
+    key_ += TensorKey(*tensor);
+  } else {
+    key_ += ToString(attribute);
   }
-  return key;
+  key_ += ";";
+}
+
+void KeyWriter::AddValues(const std::vector<ir::Value*>& values) {
+  for (const ir::Value* value : values) {
+    if (value != nullptr) AddValue(*value);
+    key_ += ",";
+  }
+}
+
+void KeyWriter::AddValue(const ir::Value& value) {
+  if (depth_ == 0) {
+    key_ += value.name();
+    return;
+  }
+  const auto [known, is_new] = numbers_.emplace(&value, numbers_.size());
+  fmt::format_to(std::back_inserter(key_), "#{}", known->second);
+  if (is_new && value.initializer() != nullptr)
+    key_ += "=" + TensorKey(*value.initializer());
+}
+
+// A callee's key stands in its callers' keys as a digest, each made once.
+void KeyWriter::AddCallee(const ir::Function& callee) {
+  if (const auto known = callees_.find(&callee); known != callees_.end()) {
+    key_ += known->second;
+    return;
+  }
+  const std::string key = depth_ == kMaxDepth
+                              ? callee.domain + ":" + callee.name
+                              : KeyWriter(callees_, depth_ + 1).Write(callee);
+  key_ += callees_[&callee] = fmt::format("{:016x}", Hash(key));
 }
 
 }  // namespace
 
 std::string BodyKey(const ir::Function& function) {
   Keys callees;
-  return KeyOf(function, callees, 0);
+  return KeyWriter(callees, 0).Write(function);
 }
 
 std::string BodyName(std::string_view variant, const ir::Function& function) {

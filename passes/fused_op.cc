@@ -46,6 +46,57 @@ ir::Attribute Clone(const ir::Attribute& attribute) {
   return copy;
 }
 
+// True where no float attribute can stand for the constant.
+bool EpsilonIsOperand(const ir::Model& model, Constants& constants,
+                      const NormMatch& match) {
+  const Operand& operand = match.epsilon_operand;
+  if (!match.epsilon || operand.node == nullptr ||
+      !match.epsilon->reference.empty()) {
+    return false;
+  }
+  const Constant& epsilon = *match.epsilon;
+  // What is in a data file stays there: the file says what it is.
+  const ir::Tensor* initializer = epsilon.root->initializer();
+  if (initializer != nullptr && initializer->is_external()) return true;
+  if (model.OpsetVersion("").value_or(0) < kValueFloatOpset) return true;
+  if (!ir::IsFloat(epsilon.tensor.type)) return true;
+  if (!FitsFloat(*epsilon.root_scalar())) return true;
+  // The attribute has rank 0; a Reshape or Squeeze may not take that.
+  const auto chain =
+      constants.Resolve(operand.node->input(static_cast<size_t>(operand.index)))
+          .chain;
+  return std::any_of(chain.begin(), chain.end(), [](const ir::Node* node) {
+    return !node->Is("", "Cast") && !node->Is("", "CastLike") &&
+           !node->Is("", "Identity");
+  });
+}
+
+// The attribute of the norm's own operator or call; nullptr if there is none.
+const ir::Attribute* WrittenEpsilon(const NormMatch& match) {
+  return match.epsilon_node == nullptr || match.epsilon_attribute.empty()
+             ? nullptr
+             : match.epsilon_node->attribute(match.epsilon_attribute);
+}
+
+// Of the fused op's call: a number, or the attribute of its own caller.
+ir::Attribute EpsilonOf(const NormMatch& match) {
+  if (const ir::Attribute* written = WrittenEpsilon(match)) {
+    ir::Attribute epsilon = Clone(*written);
+    epsilon.name = kEpsilonAttribute;
+    return epsilon;
+  }
+  ir::Attribute epsilon = FloatAttribute(kEpsilonAttribute, 0);
+  const NormOperator* norm = match.epsilon_node == nullptr
+                                 ? nullptr
+                                 : FindNormOperator(*match.epsilon_node);
+  if (norm != nullptr) epsilon.value = norm->epsilon;
+  if (!match.epsilon) return epsilon;
+  epsilon.ref_attr_name = match.epsilon->reference;
+  if (epsilon.ref_attr_name.empty())
+    epsilon.value = static_cast<float>(*match.epsilon->root_scalar());
+  return epsilon;
+}
+
 class BodyBuilder {
  public:
   BodyBuilder(ir::Model& model, Constants& constants, const ir::Node& add,
@@ -56,7 +107,6 @@ class BodyBuilder {
 
  private:
   void AddInputs();
-  bool EpsilonIsOperand() const;
   ir::Value* Copy(const ir::Node& node);
   ir::Value* CopyOperand(const ir::Node& node, int index);
   bool IsInEpsilonChain(const ir::Node* node, int index) const;
@@ -121,37 +171,11 @@ void BodyBuilder::AddInputs() {
     scale_ = body_->AddInput("scale");
     op_.operands.push_back(match_.scale);
   }
-  op_.epsilon = FloatAttribute(kEpsilonAttribute, 0);
-  if (!match_.epsilon) return;
-  op_.epsilon.ref_attr_name = match_.epsilon->reference;
-  if (op_.epsilon.ref_attr_name.empty()) {
-    op_.epsilon.value = static_cast<float>(*match_.epsilon->root_scalar());
-  }
-  if (!EpsilonIsOperand()) return;
+  op_.epsilon = EpsilonOf(match_);
+  if (!EpsilonIsOperand(model_, constants_, match_)) return;
   epsilon_ = body_->AddInput(std::string(kEpsilonAttribute));
   // The Casts between the constant and its use are copied with the norm.
   op_.operands.push_back(const_cast<ir::Value*>(match_.epsilon->root));
-}
-
-bool BodyBuilder::EpsilonIsOperand() const {
-  const Constant& epsilon = *match_.epsilon;
-  const Operand& operand = match_.epsilon_operand;
-  if (operand.node == nullptr || !epsilon.reference.empty()) return false;
-  // What is in a data file stays there: the file says what it is.
-  const ir::Tensor* initializer = epsilon.root->initializer();
-  if (initializer != nullptr && initializer->is_external()) return true;
-  if (model_.OpsetVersion("").value_or(0) < kValueFloatOpset) return true;
-  if (!ir::IsFloat(epsilon.tensor.type)) return true;
-  if (!FitsFloat(*epsilon.root_scalar())) return true;
-  // The attribute has rank 0; a Reshape or Squeeze may not take that.
-  const auto chain =
-      constants_
-          .Resolve(operand.node->input(static_cast<size_t>(operand.index)))
-          .chain;
-  return std::any_of(chain.begin(), chain.end(), [](const ir::Node* node) {
-    return !node->Is("", "Cast") && !node->Is("", "CastLike") &&
-           !node->Is("", "Identity");
-  });
 }
 
 ir::Value* BodyBuilder::NewValue(std::string_view op_type) {
@@ -274,14 +298,8 @@ void BodyBuilder::CopyAttributes(const ir::Node& node, ir::Node* copy) {
 // where it is the default, as not every runtime knows defaults.
 void BodyBuilder::TakeOverEpsilon(const ir::Node& node, ir::Node* copy) {
   const NormOperator* norm = FindNormOperator(node);
-  if (const ir::Attribute* written = node.attribute(match_.epsilon_attribute)) {
-    op_.epsilon = Clone(*written);
-    op_.epsilon.name = kEpsilonAttribute;
-  } else if (norm != nullptr) {
-    op_.epsilon.value = norm->epsilon;
-  } else {
-    return;  // the called function's own default stays in force
-  }
+  // Else the called function's own default stays in force.
+  if (WrittenEpsilon(match_) == nullptr && norm == nullptr) return;
   std::erase_if(copy->attributes, [&](const ir::Attribute& attribute) {
     return attribute.name == match_.epsilon_attribute;
   });
@@ -318,6 +336,13 @@ void BodyBuilder::ImportDomain(const std::string& domain) {
 }
 
 }  // namespace
+
+std::optional<ir::Attribute> EpsilonAttribute(const ir::Model& model,
+                                              Constants& constants,
+                                              const NormMatch& match) {
+  if (EpsilonIsOperand(model, constants, match)) return std::nullopt;
+  return EpsilonOf(match);
+}
 
 FusedOp BuildFusedOp(ir::Model& model, Constants& constants,
                      const ir::Node& add, const NormMatch& match) {

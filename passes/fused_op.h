@@ -17,6 +17,7 @@
 #define ADDNORM_PASSES_FUSED_OP_H_
 
 #include <list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,11 @@ struct FusedOp {
 
   const std::string& name() const { return function.front().name; }
 };
+
+// Epsilon as the call's attribute; nullopt if it must be an operand.
+std::optional<ir::Attribute> EpsilonAttribute(const ir::Model& model,
+                                              Constants& constants,
+                                              const NormMatch& match);
 
 // The op of an Add and the norm that reads its sum. `match` must have been
 // found.

@@ -32,6 +32,11 @@ void CollectHeads(const std::string& rule, std::vector<std::string>& heads) {
   }
 }
 
+std::optional<int64_t> LastDimension(const ir::Value& value) {
+  const auto& shape = value.type.shape;
+  return !shape || shape->empty() ? std::nullopt : shape->back().value;
+}
+
 }  // namespace
 
 ir::Value* StripCasts(ir::Value* value) {
@@ -76,16 +81,28 @@ NormMatch Matcher::MatchUnscaledFrom(ir::Node* head) {
   return NormSearch(model_, constants_, head).Run(/*with_scale=*/false);
 }
 
-ir::TensorType Matcher::TypeOf(const ir::Value& value,
-                               const Frame* frame) const {
-  if (value.type.known() || value.type.shape || frame == nullptr)
-    return value.type;
+RowsOf::RowsOf(const ir::Model& model, const ir::Value& value)
+    : type(value.type), length(LastDimension(value)) {
+  const ir::Node* sum = value.producer();
+  const bool is_sum =
+      sum != nullptr && sum->Is("", "Add") && IsStandardOp(model, *sum);
+  if (length || !is_sum) return;
+  for (const ir::Value* operand : sum->inputs()) {
+    const auto rows =
+        operand == nullptr ? std::nullopt : LastDimension(*operand);
+    if (rows && *rows > 1) length = rows;
+  }
+}
+
+RowsOf Matcher::Rows(const ir::Value& value, const Frame* frame) const {
+  const RowsOf own(model_, value);
+  if (own.type.known() || own.type.shape || frame == nullptr) return own;
   const auto& inputs = frame->function->body.inputs();
   const auto parameter = std::find(inputs.begin(), inputs.end(), &value);
-  if (parameter == inputs.end()) return value.type;
+  if (parameter == inputs.end()) return own;
   const ir::Value* argument =
       frame->call->input(static_cast<size_t>(parameter - inputs.begin()));
-  return argument == nullptr ? value.type : TypeOf(*argument, frame->outer);
+  return argument == nullptr ? own : Rows(*argument, frame->outer);
 }
 
 NormMatch Matcher::MatchCall(ir::Node* call, const Frame* outer) {
@@ -111,8 +128,12 @@ NormMatch Matcher::MatchCall(ir::Node* call, const Frame* outer) {
   const NormMatch match = MatchBody(frame);
   none.needs_type = match.needs_type;
   none.uses_type = match.uses_type;
-  if (match.found())
-    return NormSearch(model_, constants_, call).RunCall(*frame.function, match);
+  if (match.found()) {
+    const auto rows =
+        outer == nullptr ? std::nullopt : std::optional(Rows(*none.x, outer));
+    return NormSearch(model_, constants_, call, rows)
+        .RunCall(*frame.function, match);
+  }
   if (!match.uses_type && bodies_left_ > 0) no_norms_.insert(frame.function);
   return none;
 }
@@ -130,7 +151,7 @@ NormMatch Matcher::MatchBody(const Frame& frame) {
     const ir::Value* x = StripCasts(head->input(0));
     NormMatch match =
         IsStandardOp(model_, node)
-            ? NormSearch(model_, constants_, head, TypeOf(*x, &frame)).Run()
+            ? NormSearch(model_, constants_, head, Rows(*x, &frame)).Run()
             : MatchCall(head, &frame);
     none.needs_type |= match.needs_type;
     none.uses_type |= match.uses_type;

@@ -53,11 +53,24 @@ struct NormMatch {
 
   std::string reason;  // the deepest condition that failed, if nothing matched
   size_t depth = 0;    // how many operators had matched there
+  // The reason is only that the graph goes on in another way than any spelling.
+  bool is_unspecific = false;
   bool needs_type =
       false;  // an unknown type or shape stood in the way somewhere
-  bool uses_type = false;  // another type of x could give another answer
+  bool uses_type = false;       // another type of x could give another answer
+  bool is_called_norm = false;  // a call of a function whose body is a norm
 
   bool found() const { return y != nullptr; }
+};
+
+// What is known of a value that is normed.
+struct RowsOf {
+  ir::TensorType type;
+  std::optional<int64_t> length;  // of the last axis
+
+  // A sum's rows are as long as those of either operand, if these are longer
+  // than 1: broadcasting cannot make them longer.
+  RowsOf(const ir::Model& model, const ir::Value& value);
 };
 
 class Matcher {
@@ -86,7 +99,7 @@ class Matcher {
   // The norm that the body is, from one of its inputs to its output.
   NormMatch MatchBody(const Frame& frame);
   // Of a value in the frame's body: its own, or what its calls say.
-  ir::TensorType TypeOf(const ir::Value& value, const Frame* frame) const;
+  RowsOf Rows(const ir::Value& value, const Frame* frame) const;
 
   ir::Model& model_;
   Constants& constants_;

@@ -158,7 +158,7 @@ std::optional<size_t> NormSearch::RankOf(const ir::Value* value) {
 
 const std::optional<ir::Shape>& NormSearch::ShapeOfX() {
   uses_type_ = true;
-  return x_type_.shape;
+  return rows_.type.shape;
 }
 
 bool NormSearch::FailExpecting(const ir::Value& value, const std::string& op) {
@@ -198,6 +198,7 @@ NormMatch NormSearch::RunCall(const ir::Function& function,
   result_.x = StripCasts(argument);
   result_.variant = body.variant.empty() ? "call" : "call_" + body.variant;
   result_.uses_type = body.uses_type;
+  result_.is_called_norm = true;
   if (!BindEpsilonOfCall(function, body) || !BindOperandsOfCall(function, body))
     return Failed();
   FollowCasts(argument, result_.x);
@@ -270,6 +271,7 @@ NormMatch NormSearch::Failed() {
   if (!failure_) return result_;
   result_.depth = failure_->depth;
   result_.reason = failure_->text;
+  result_.is_unspecific = !failure_->is_condition;
   if (failure_->value == nullptr) return result_;
   std::vector<std::string> readers;
   for (const ir::Use& use : failure_->value->uses()) {

@@ -63,17 +63,17 @@ inline bool Contains(const std::vector<ir::Node*>& nodes,
 
 class NormSearch {
  public:
-  // `argument`: in the body of a called function, the type of the value that
-  // the call gives it to norm.
+  // `argument`: in the body of a called function, what is known of the value
+  // that the call gives it to norm.
   NormSearch(ir::Model& model, Constants& constants, ir::Node* head,
-             std::optional<ir::TensorType> argument = std::nullopt)
+             std::optional<RowsOf> argument = std::nullopt)
       : model_(model),
         constants_(constants),
         head_(head),
         graph_(head->graph()),
         is_callee_(argument.has_value()),
-        x_type_(is_callee_ ? *std::move(argument)
-                           : StripCasts(head->input(0))->type) {}
+        rows_(is_callee_ ? *std::move(argument)
+                         : RowsOf(model, *StripCasts(head->input(0)))) {}
 
   // `with_scale`: false for the norm without weight only.
   NormMatch Run(bool with_scale = true);
@@ -102,6 +102,7 @@ class NormSearch {
   bool CheckIsRow(const ir::Node& node, int index);
   bool BindScale(const Goal& goal, ir::Node* node, int index);
   bool BindEpsilon(ir::Node* node, int index);
+  bool CheckEpsilon(const ir::Node& node, std::string_view name, double number);
   bool BindOperandsOfCall(const ir::Function& function, const NormMatch& body);
   bool BindEpsilonOfCall(const ir::Function& function, const NormMatch& body);
   bool BindLength(Role role, const ir::Node& node, int index);
@@ -117,11 +118,24 @@ class NormSearch {
   bool CheckScaleShape(const ir::Value* scale, const ir::Value* normalised);
 
   bool Accept(ir::Value* y);
+  ir::Value* TakeTrailingCasts(ir::Value* y);
   bool CheckCopyable(const ir::Node& node);
+  bool CheckEpsilonAttribute(const ir::Node& node,
+                             const ir::Attribute& attribute);
   bool CheckInnerValues(const ir::Value* y);
   bool CheckInnerValue(const ir::Value& value, const ir::Node& node);
+  void FindShared();
+  bool IsNeededOutside(const ir::Value& value) const;
+  bool CheckShared(const ir::Node& cast);
+  bool CheckNarrowed(const ir::Node& cast);
+  bool CheckWidened(const ir::Node& cast);
   bool IsCastOfX(const ir::Node& node) const;
   ir::Node* TrailingCast(const ir::Value& y) const;
+  void TakeIdentitiesOfTypes();
+  bool IsIdentity(const ir::Node* node) const;
+  const ir::Value* StripIdentities(const ir::Value* value) const;
+  // x, or a value made inside.
+  bool IsOfNorm(const ir::Value& value) const;
 
   std::vector<ir::Node*> ReadersThroughCasts(ir::Value* value) const;
   std::optional<size_t> RankOf(const ir::Value* value);
@@ -134,6 +148,10 @@ class NormSearch {
   void Undo(const Mark& mark);
   bool IsInner(const ir::Node* node) const {
     return Contains(operators_, node) || Contains(casts_, node);
+  }
+  // A shared Cast stays outside, and so does what it reads.
+  bool IsOutside(const ir::Node* node) const {
+    return !IsInner(node) || Contains(result_.shared, node);
   }
 
   // A condition failed. Recorded if no other did at a greater depth, or at this
@@ -172,7 +190,7 @@ class NormSearch {
   ir::Node* head_;
   ir::Graph* graph_;
   bool is_callee_;
-  ir::TensorType x_type_;
+  RowsOf rows_;
 
   std::vector<Slot> slots_;
   std::vector<ir::Node*> operators_;

@@ -3,7 +3,7 @@
 //
 // One node against one pattern node: operands, roles, attributes.
 #include <algorithm>
-#include <limits>
+#include <cmath>
 
 #include "fmt/ranges.h"
 #include "passes/ir/check.h"
@@ -11,11 +11,6 @@
 #include "passes/operators.h"
 
 namespace addnorm::passes {
-namespace {
-
-constexpr double kLargestEpsilon = std::numeric_limits<double>::max();
-
-}  // namespace
 
 bool NormSearch::BindOperands(const Goal& goal, ir::Node* node, bool swapped) {
   const size_t count = goal.inputs.size();
@@ -130,26 +125,30 @@ bool NormSearch::BindEpsilon(ir::Node* node, int index) {
                 value->name());
   }
   const std::optional<double> number = resolution.constant->root_scalar();
-  if (number && !(*number >= 0 && *number <= kLargestEpsilon)) {
-    return Fail("{}: epsilon '{}' is {}, not a finite number from 0 on",
-                node->Describe(), value->name(), *number);
-  }
+  if (number && !CheckEpsilon(*node, value->name(), *number)) return false;
   if (!CheckRank(*resolution.constant, value)) return false;
   if (!TakeChain(resolution)) return false;
   result_.epsilon = std::move(resolution.constant);
   return true;
 }
 
+// No RMSNorm is defined with another epsilon: rows would have no root.
+bool NormSearch::CheckEpsilon(const ir::Node& node, std::string_view name,
+                              double number) {
+  if (number >= 0 && std::isfinite(number)) return true;
+  return Fail("{}: epsilon '{}' is {}, not a finite number from 0 on",
+              node.Describe(), name, number);
+}
+
 // A sum is a mean only if it is divided by the length that x has.
 bool NormSearch::BindLength(Role role, const ir::Node& node, int index) {
-  const auto& shape = ShapeOfX();
-  if (!shape || shape->empty() || !shape->back().value ||
-      *shape->back().value <= 0) {
+  uses_type_ = true;
+  if (!rows_.length || *rows_.length <= 0) {
     needs_type_ = true;
     return Fail("{}: the length of the last axis of '{}' is unknown",
                 node.Describe(), result_.x->name());
   }
-  const auto length = static_cast<double>(*shape->back().value);
+  const auto length = static_cast<double>(*rows_.length);
   if (role == Role::kLength) return BindConstant(length, node, index);
   const Resolution resolution =
       constants_.Resolve(node.input(static_cast<size_t>(index)));

@@ -50,6 +50,14 @@ bool IsFloatCast(const ir::Model& model, const ir::Node& node) {
   return to && ir::IsFloat(static_cast<ir::DataType>(*to));
 }
 
+ir::DataType CastTarget(const ir::Node& cast) {
+  if (cast.op_type() == "Cast")
+    return static_cast<ir::DataType>(IntAttribute(cast, "to").value_or(0));
+  const ir::Value* like = cast.input(1);
+  const ir::TensorType& own = cast.output(0)->type;
+  return own.known() || like == nullptr ? own.element : like->type.element;
+}
+
 bool IsCommutative(const ir::Node& node) {
   return node.op_type() == "Add" || node.op_type() == "Mul";
 }

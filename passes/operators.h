@@ -24,6 +24,9 @@ bool IsStandardOp(const ir::Model& model, const ir::Node& node);
 // rounded.
 bool IsFloatCast(const ir::Model& model, const ir::Node& node);
 
+// The type that a Cast or CastLike makes, where it is known.
+ir::DataType CastTarget(const ir::Node& cast);
+
 bool IsCommutative(const ir::Node& node);
 
 // Operators with an axes attribute or (newer opsets) an axes operand.

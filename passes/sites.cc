@@ -34,22 +34,9 @@ bool IsInFusedBody(const ir::Graph& graph) {
   return function != nullptr && IsFusedName(function->domain, function->name);
 }
 
-// LayerNormalization, or the difference between a value and its mean.
 bool IsLayerNorm(const ir::Node& node) {
-  if (node.op_type() == "LayerNormalization" ||
-      node.op_type() == "SkipLayerNormalization") {
-    return true;
-  }
-  if (!node.Is("", "Sub") || node.input(0) == nullptr ||
-      node.input(1) == nullptr)
-    return false;
-  const ir::Node* mean = node.input(1)->producer();
-  return mean != nullptr && mean->Is("", "ReduceMean") &&
-         mean->input(0) == node.input(0);
-}
-
-bool IsAveraging(const ir::Node& node) {
-  return IsReduction(node) || node.op_type() == "GlobalAveragePool";
+  return node.op_type() == "LayerNormalization" ||
+         node.op_type() == "SkipLayerNormalization" || IsCentring(node);
 }
 
 // True if the operator is a norm by itself, or a square whose mean or sum is
@@ -72,55 +59,19 @@ bool LooksLikeNorm(const ir::Model& model, const ir::Node& head) {
   return false;
 }
 
+// True if a mean is subtracted from the value, which counts as a LayerNorm.
+bool IsCentredElsewhere(const ir::Value& x) {
+  constexpr size_t kMaxReaders = 64;
+  return x.uses().size() > kMaxReaders ||
+         std::any_of(x.uses().begin(), x.uses().end(),
+                     [](const ir::Use& use) { return IsCentring(*use.node); });
+}
+
 // How many operators match up to the root, so that a person sees a norm.
 constexpr size_t kDepthOfRoot = 4;
 
-// Norms of another kind.
-struct Lookalike {
-  std::string_view op;
-  std::string_view reason;
-  bool is_part;  // a norm only where the value is divided afterwards
-};
-constexpr Lookalike kLookalikes[] = {
-    {"LpNormalization", "an L2 norm has no mean and no epsilon", false},
-    {"ReduceL2", "an L2 norm has no mean, and epsilon outside the root", true},
-    {"ReduceL1", "a mean of absolute values is no RMS", true},
-    {"Abs", "a mean of absolute values is no RMS", true},
-};
-
-// True if something divides the value, or multiplies it: a norm's last step.
-bool IsDivided(const ir::Value& x) {
-  return std::any_of(x.uses().begin(), x.uses().end(), [](const ir::Use& use) {
-    return use.node->Is("", "Div") || use.node->Is("", "Mul");
-  });
-}
-
-// True if an Add of the same graph makes what x is made of, one or two steps
-// earlier (two: a value that is quantised and dequantised).
-bool HasAddBehind(const ir::Value& x) {
-  const ir::Value* value = &x;
-  for (int steps = 0; steps < 3 && value != nullptr; ++steps) {
-    const ir::Node* producer = value->producer();
-    if (producer == nullptr || value->graph() != x.graph()) return false;
-    if (producer->Is("", "Add")) return steps > 0;
-    value = producer->input(0);
-  }
-  return false;
-}
-
-std::string WhyNoAdd(const ir::Value& x, const ir::Graph& graph) {
-  if (x.graph() != &graph) {
-    return fmt::format("'{}' is made in an outer graph", x.name());
-  }
-  const ir::Node* producer = x.producer();
-  if (producer == nullptr) {
-    return fmt::format("'{}' is not made by an Add", x.name());
-  }
-  return fmt::format("'{}' is made by {}, {}", x.name(), producer->Describe(),
-                     HasAddBehind(x)
-                         ? "which stands between the Add and the norm"
-                         : "not by an Add");
-}
+// Operators between an Add and a norm.
+constexpr size_t kMaxBetween = 4;
 
 }  // namespace
 
@@ -149,17 +100,35 @@ std::vector<Site> SiteFinder::Find() {
 }
 
 void SiteFinder::FindIn(ir::Graph& graph) {
+  const Outlines outlines = OutlinesOf(graph);
   for (ir::Node& node : graph.nodes()) {
+    const auto found = outlines.find(&node);
+    const NormOutline* outline =
+        found == outlines.end() ? nullptr : &found->second;
     if (IsFusedName(node.domain(), node.op_type())) {
       AddFused(node);
     } else if (IsLayerNorm(node)) {
       ++layer_norms_;
-    } else if (matcher_.IsHead(node)) {
-      AddNorm(&node);
+    } else if (matcher_.IsHead(node) && AddNorm(&node, outline)) {
+      continue;
+    } else if (outline != nullptr) {
+      if (outline->is_variance && !IsCentredElsewhere(*outline->x))
+        ++layer_norms_;
+      AddOutline(*outline);
     } else {
       AddLookalike(node);
     }
   }
+}
+
+SiteFinder::Outlines SiteFinder::OutlinesOf(ir::Graph& graph) {
+  Outlines outlines;
+  for (ir::Node& node : graph.nodes()) {
+    if (!IsAveraging(node) || !IsStandardOp(model_, node)) continue;
+    if (auto outline = outliner_.From(&node))
+      outlines.emplace(outline->power, *std::move(outline));
+  }
+  return outlines;
 }
 
 void SiteFinder::AddFused(const ir::Node& node) {
@@ -172,34 +141,46 @@ void SiteFinder::AddFused(const ir::Node& node) {
   sites_.push_back(std::move(site));
 }
 
-void SiteFinder::AddNorm(ir::Node* head) {
+// False if it is none, and looks like none.
+bool SiteFinder::AddNorm(ir::Node* head, const NormOutline* outline) {
   NormMatch norm = matcher_.MatchFrom(head);
   needs_type_ |= norm.needs_type;
+  if (!IsWorthReporting(norm, *head, outline)) return false;
+  norm.reason = WithIntruder(norm, outline);
   ir::Node* add = ResidualAdd(*norm.x, *head->graph());
-  if (!IsWorthReporting(norm, *head, add != nullptr)) return;
-
-  Site site;
-  site.head = head;
-  Candidate& candidate = site.candidate;
-  candidate.graph = GraphLabel(*head->graph());
-  candidate.node = add != nullptr ? add->Describe() : head->Describe();
-  candidate.sum = norm.x->name();
-  candidate.variant = norm.variant;
-  if (norm.found()) candidate.y = norm.y->name();
-  if (add == nullptr) {
-    if (!HasAddBehind(*norm.x)) candidate.verdict = Verdict::kNoAdd;
-    candidate.reason = norm.found() || norm.depth < kDepthOfRoot
-                           ? WhyNoAdd(*norm.x, *head->graph())
-                           : norm.reason;
-  } else if (!norm.found()) {
-    candidate.reason = norm.reason;
-  } else {
-    site.add = add;
-    candidate.reason = CheckAdd(*add);
-    if (candidate.reason.empty()) candidate.verdict = Verdict::kFused;
-  }
+  Site site{.candidate = add != nullptr ? JudgeAdd(*add, norm)
+                                        : JudgeWithoutAdd(*head, norm),
+            .add = norm.found() ? add : nullptr,
+            .head = head,
+            .norm = {}};
+  site.candidate.graph = GraphLabel(*head->graph());
+  site.candidate.sum = norm.x->name();
+  site.candidate.variant = norm.variant;
+  if (norm.found()) site.candidate.y = norm.y->name();
   site.norm = std::move(norm);
   sites_.push_back(std::move(site));
+  return true;
+}
+
+Candidate SiteFinder::JudgeAdd(const ir::Node& add, const NormMatch& norm) {
+  Candidate candidate;
+  candidate.node = add.Describe();
+  candidate.reason = norm.found() ? CheckAdd(add) : norm.reason;
+  if (norm.found() && candidate.reason.empty())
+    candidate.verdict = Verdict::kFused;
+  return candidate;
+}
+
+Candidate SiteFinder::JudgeWithoutAdd(const ir::Node& head,
+                                      const NormMatch& norm) {
+  const ir::Node* behind = AddBehind(*norm.x);
+  Candidate candidate;
+  candidate.node = (behind != nullptr ? *behind : head).Describe();
+  if (behind == nullptr) candidate.verdict = Verdict::kNoAdd;
+  candidate.reason = norm.found() || norm.depth < kDepthOfRoot
+                         ? WhyNoAdd(*norm.x, *head.graph())
+                         : norm.reason;
+  return candidate;
 }
 
 ir::Node* SiteFinder::ResidualAdd(const ir::Value& x, const ir::Graph& graph) {
@@ -209,35 +190,41 @@ ir::Node* SiteFinder::ResidualAdd(const ir::Value& x, const ir::Graph& graph) {
   return is_add ? producer : nullptr;
 }
 
-bool SiteFinder::IsWorthReporting(const NormMatch& norm, const ir::Node& head,
-                                  bool has_add) {
-  const ir::Node* producer = norm.x->producer();
-  const bool is_centred = producer != nullptr && IsLayerNorm(*producer);
-  if (norm.found() && is_centred) return false;
-  // A function that is a norm is looked at where it is called.
-  if (head.graph()->function() != nullptr && norm.x->is_input()) return false;
-  if (norm.found()) return true;
-  if (norm.depth >= kDepthOfRoot) return true;
-  return (has_add || HasAddBehind(*norm.x)) && LooksLikeNorm(model_, head);
+ir::Node* SiteFinder::AddBehind(ir::Value& x) {
+  const WayBack way = outliner_.Back(&x, kMaxBetween);
+  ir::Node* add = ResidualAdd(*way.values.back(), *x.graph());
+  return add != nullptr && !way.nodes.empty() && CheckAdd(*add).empty()
+             ? add
+             : nullptr;
 }
 
-// Operators that normalise in another way. Worth a word where an Add feeds
-// them.
-void SiteFinder::AddLookalike(const ir::Node& node) {
-  const auto* row =
-      std::find_if(std::begin(kLookalikes), std::end(kLookalikes),
-                   [&](const Lookalike& l) { return node.Is("", l.op); });
-  if (row == std::end(kLookalikes) || node.input(0) == nullptr) return;
-  const ir::Value* x = StripCasts(node.input(0));
-  const ir::Node* add = ResidualAdd(*x, *node.graph());
-  if (add == nullptr || !CheckAdd(*add).empty()) return;
-  if (row->is_part && !IsDivided(*x)) return;
-  Site site;
-  site.candidate.graph = GraphLabel(*node.graph());
-  site.candidate.node = add->Describe();
-  site.candidate.sum = x->name();
-  site.candidate.reason = fmt::format("{}: {}", node.Describe(), row->reason);
-  sites_.push_back(std::move(site));
+std::string SiteFinder::WhyNoAdd(ir::Value& x, const ir::Graph& graph) {
+  if (x.graph() != &graph) {
+    return fmt::format("'{}' is made in an outer graph", x.name());
+  }
+  const ir::Node* producer = x.producer();
+  if (producer == nullptr) {
+    return fmt::format("'{}' is not made by an Add", x.name());
+  }
+  return fmt::format("'{}' is made by {}, {}", x.name(), producer->Describe(),
+                     AddBehind(x) != nullptr
+                         ? "which stands between the Add and the norm"
+                         : "not by an Add");
+}
+
+bool SiteFinder::IsWorthReporting(const NormMatch& norm, const ir::Node& head,
+                                  const NormOutline* outline) {
+  const ir::Node* producer = norm.x->producer();
+  const bool is_centred = producer != nullptr && IsLayerNorm(*producer);
+  if (is_centred && (norm.found() || outline != nullptr)) return false;
+  if (outline != nullptr && outline->is_variance && !norm.found()) return false;
+  // A function that is a norm is looked at where it is called.
+  if (head.graph()->function() != nullptr && norm.x->is_input()) return false;
+  if (norm.found() || norm.is_called_norm) return true;
+  if (norm.depth >= kDepthOfRoot) return true;
+  if (outline == nullptr && !LooksLikeNorm(model_, head)) return false;
+  return ResidualAdd(*norm.x, *head.graph()) != nullptr ||
+         AddBehind(*norm.x) != nullptr;
 }
 
 std::string SiteFinder::CheckAdd(const ir::Node& add) {

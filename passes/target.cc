@@ -58,6 +58,8 @@ Emission EmitPortable(ir::Model& model, Constants& constants,
 std::string ProveTypes(const Site& site, bool allow_double) {
   const NormMatch& norm = site.norm;
   if (norm.scale == nullptr) return "the norm has no weight";
+  if (norm.is_called_norm)
+    return "what a called function makes of weight and epsilon is not known";
   const ir::TensorType& sum = norm.x->type;
   const ir::Value* values[] = {norm.x, site.add->input(0), site.add->input(1),
                                norm.scale, norm.y};
@@ -115,16 +117,12 @@ std::string ProveEqualShapes(const Site& site) {
 // Epsilon as an attribute, which these operators want.
 bool TakeEpsilon(ir::Model& model, Constants& constants, const Site& site,
                  Emission& emission) {
-  FusedOp op = BuildFusedOp(model, constants, *site.add, site.norm);
-  if (op.function.empty()) {
-    emission.reason = op.reason;
-    return false;
-  }
-  if (op.operands.size() != 3) {
+  auto epsilon = EpsilonAttribute(model, constants, site.norm);
+  if (!epsilon) {
     emission.reason = "epsilon is not a constant that a float can hold";
     return false;
   }
-  emission.call.attributes.push_back(std::move(op.epsilon));
+  emission.call.attributes.push_back(*std::move(epsilon));
   return true;
 }
 

@@ -12,10 +12,11 @@
 #include "absl/container/flat_hash_map.h"
 #include "google/protobuf/arena.h"
 #include "onnx/shape_inference/implementation.h"
-#include "passes/ir/status_macros.h"
 #include "proto/errors.h"
 #include "proto/import_type.h"
 #include "proto/skeleton.h"
+#include "proto/sort_nodes.h"
+#include "passes/ir/status_macros.h"
 
 namespace addnorm::proto {
 namespace {
@@ -150,6 +151,16 @@ void AddInnerPairs(const onnx::GraphProto& proto, ir::Graph& graph,
   }
 }
 
+// Of a skeleton that is not sorted yet.
+std::vector<Pair> AllPairs(const onnx::ModelProto& skeleton, ir::Model& model) {
+  std::vector<Pair> pairs = {{&skeleton.graph(), &model.graph}};
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const auto [proto, graph] = pairs[i];
+    AddInnerPairs(*proto, *graph, pairs);
+  }
+  return pairs;
+}
+
 }  // namespace
 
 absl::Status InferTypes(const ModelFile& file, ir::Model& model) {
@@ -164,15 +175,11 @@ absl::Status InferTypes(const ModelFile& file, ir::Model& model) {
       google::protobuf::Arena::CreateMessage<onnx::ModelProto>(&arena);
   RETURN_IF_ERROR(ParseSkeleton(file, *skeleton));
   MarkLeftOut(*skeleton->mutable_graph());
+  const std::vector<Pair> pairs = AllPairs(*skeleton, model);
+  SortNodes(*skeleton);
   // What was found before a failure is in the skeleton, and is as good.
   const absl::Status status = RunInference(*skeleton);
-  std::vector<Pair> pairs = {{&skeleton->graph(), &model.graph}};
-  while (!pairs.empty()) {
-    const auto [proto, graph] = pairs.back();
-    pairs.pop_back();
-    TakeTypes(*proto, *graph);
-    AddInnerPairs(*proto, *graph, pairs);
-  }
+  for (const auto& [proto, graph] : pairs) TakeTypes(*proto, *graph);
   return WithContext(status, file.name());
 }
 

@@ -72,6 +72,12 @@ std::string Problem(const Fixture& fixture, const Optimised& result) {
       return fmt::format("no reason has '{}'{}", reason, ListReasons(report));
     }
   }
+  if (fixture.layer_norms && (!report.candidates.empty() ||
+                              report.layer_norms != *fixture.layer_norms)) {
+    return fmt::format("{} LayerNorms, expected {} and nothing else{}",
+                       report.layer_norms, *fixture.layer_norms,
+                       ListReasons(report));
+  }
   return Mismatch(fixture.checks, ir::ToText(*result.model));
 }
 

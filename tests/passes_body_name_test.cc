@@ -79,5 +79,55 @@ TEST_CASE("whatever is different in the body is different in the name",
   CHECK(names.size() == 7);
 }
 
+// What a called function can be told apart by, and the prefix of its values,
+// which is anybody's.
+struct Callee {
+  std::string prefix = "";  // of most values
+  std::string product = "w, n";
+  std::string factor = "3.0";
+};
+
+std::string NameOf(const Callee& callee) {
+  const std::string text = fmt::format(
+      R"(<ir_version: 8, opset_import: ["" : 17, "toy" : 1]>
+      g (float[2,8] a, float[2,8] b, float[8] w) => (float[2,8] y) {{
+        s = Add(a, b)
+        y = toy.Norm(s, w)
+      }}
+      <domain: "toy", opset_import: ["" : 17]>
+      Norm ({0}x, {0}gain) => ({0}y) {{
+        {0}on = Constant<value = bool {{1}}>()
+        w = If({0}on)<
+          then_branch = yes () => (float[8] {0}more) {{
+            {0}three = Constant<value = float {{{2}}}>()
+            {0}more = Mul({0}gain, {0}three)
+          }},
+          else_branch = no () => (float[8] {0}less) {{
+            {0}less = Neg({0}gain)
+          }}>
+        {0}sq = Mul({0}x, {0}x)
+        {0}ms = ReduceMean<axes = [-1]>({0}sq)
+        {0}rms = Sqrt({0}ms)
+        n = Div({0}x, {0}rms)
+        {0}y = Mul({1})
+      }})",
+      callee.prefix, callee.product, callee.factor);
+  auto file = proto::OpenText("model", text);
+  INFO(text);
+  REQUIRE(file.ok());
+  const Optimised result = Optimise(*file, "fuse-add-rms-norm");
+  REQUIRE(result.report.Count(passes::Verdict::kFused) == 1);
+  return result.model->functions.back().name;
+}
+
+TEST_CASE("a called function is a part of the name, the names in it are not",
+          "[name]") {
+  const std::string name = NameOf(Callee{});
+  CHECK(NameOf(Callee{.prefix = "other_"}) == name);
+  CHECK(NameOf(Callee{.product = "n, w"}) != name);
+  // In a subgraph.
+  CHECK(NameOf(Callee{.factor = "4.0"}) != name);
+}
+
 }  // namespace
 }  // namespace addnorm::tests

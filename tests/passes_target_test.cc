@@ -144,6 +144,34 @@ TEST_CASE("target onnx needs opset 23", "[target]") {
   CHECK_THAT(Refusal(Target::kOnnx, {}), ContainsSubstring("needs opset 23"));
 }
 
+// Its weight may be another one inside, and its epsilon is its own.
+TEST_CASE("targets with an operator of their own refuse a called norm",
+          "[target]") {
+  auto file =
+      proto::OpenText("model",
+                      R"(<ir_version: 10, opset_import: ["" : 23, "toy" : 1]>
+      g (float[2,3,4] a, float[2,3,4] b, float[4] w) => (float[2,3,4] y) {
+        s = Add(a, b)
+        y = toy.Norm(s, w)
+      }
+      <domain: "toy", opset_import: ["" : 23]>
+      Norm (x, gain) => (y) {
+        one = Constant<value = float {1}>()
+        more = Add(gain, one)
+        y = RMSNormalization<axis = -1, epsilon = 0.25>(x, more)
+      })");
+  REQUIRE(file.ok());
+  for (const Target target : {Target::kOrt, Target::kOnnx}) {
+    passes::PassContext context;
+    context.target = target;
+    const Optimised result =
+        Optimise(*file, "fuse-add-rms-norm", std::move(context));
+    REQUIRE(result.report.candidates.size() == 1);
+    CHECK_THAT(result.report.candidates[0].reason,
+               ContainsSubstring("what a called function makes of"));
+  }
+}
+
 TEST_CASE("every target keeps a sum that is an output or is read", "[target]") {
   for (const Target target : {Target::kPortable, Target::kOrt}) {
     const Optimised both = For(target, {});

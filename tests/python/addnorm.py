@@ -25,10 +25,11 @@ SHARED = ROOT.parent / "shared"
 BINARY = os.path.abspath(os.environ.get("ADDNORM_BIN", ROOT / "build/release/onnx-addnorm"))
 DOMAIN = "ai.addnorm"
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
+SECONDS = 120  # until a run of the tool counts as hanging
 
 
-def run(*arguments, **options):
-    return subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True, **options)
+def run(*arguments, timeout=SECONDS, **options):
+    return subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, **options)
 
 
 def optimize(model, folder):

@@ -407,42 +407,99 @@ def replace_operator(subject, rng):
     return subject.model
 
 
+def with_constant(op, value, shape=()):
+    """An inserter of an operator with a second operand, of the first one's type."""
+    def insert(subject, before, name):
+        array = np.full(shape, value, subject.dtype(name))
+        return subject.insert(before, op, [name, subject.add_initializer("by", array)])
+    return insert
+
+
+def clip(low, high):
+    def insert(subject, before, name):
+        dtype = subject.dtype(name)
+        bounds = [subject.add_initializer(n, np.asarray(v, dtype)) for n, v in (("low", low), ("high", high))]
+        return subject.insert(before, "Clip", [name, *bounds])
+    return insert
+
+
+def reshape(shape=None):
+    """Without a shape: to the value's own."""
+    def insert(subject, before, name):
+        array = np.asarray(subject.values[name].shape if shape is None else shape, np.int64)
+        return subject.insert(before, "Reshape", [name, subject.add_initializer("shape", array)])
+    return insert
+
+
+def transpose(permuted):
+    def insert(subject, before, name):
+        return subject.insert(before, "Transpose", [name], perm=permuted(subject.values[name].ndim))
+    return insert
+
+
+def slice_all(subject, before, name):
+    ends = [subject.add_initializer(n, np.asarray([v], np.int64)) for n, v in (("start", 0), ("end", 2**31))]
+    return subject.insert(before, "Slice", [name, *ends])
+
+
+def quantize(subject, before, name):
+    """There and back."""
+    operands = [subject.add_initializer("step", np.asarray(0.125, subject.dtype(name))),
+                subject.add_initializer("zero", np.asarray(0, np.int8))]
+    return subject.insert(before, "DequantizeLinear", [
+        subject.insert(before, "QuantizeLinear", [name, *operands]), *operands])
+
+
+def cast_to_integer(subject, before, name):
+    """There and back."""
+    to = subject.type_of(name)
+    return subject.insert(before, "Cast", [subject.insert(before, "Cast", [name], to=TensorProto.INT64)], to=to)
+
+
+def unary(op):
+    return lambda subject, before, name: subject.insert(before, op, [name])
+
+
+# Each inserts an operator that reads a value in front of a node; its result.
+INSERTERS = {
+    **{op: unary(op) for op in ["Identity", "Abs", "Relu", "Sqrt", "Reciprocal", "Exp", "Dropout"]},
+    "Clip": clip(-100, 100), "Transpose": transpose(lambda rank: list(range(rank))), "Reshape": reshape(),
+    "MulTwo": with_constant("Mul", 2.0), "MulOnes": with_constant("Mul", 1.0, [4]),
+    "Add": with_constant("Add", 1.0), "Sub": with_constant("Sub", 0.5), "Max": with_constant("Max", -50),
+    "Pow": with_constant("Pow", 3.0),
+    "Slice": slice_all, "Quantize": quantize, "CastToInteger": cast_to_integer}
+
+
 def insert_operator(subject, rng):
     """A node on one edge, or on all edges of a value."""
     node, index = pick(rng, [(n, i) for n, i in subject.edges() if subject.is_float(n.input[i])]) or (None, 0)
     if node is None:
         return None
     name = node.input[index]
-    dtype = subject.dtype(name)
-    op = rng.choice([*UNARY, "Clip", "Mul", "Add", "MulOnes", "Where", "Transpose", "Reshape"])
-    at = subject.makers.get(name)
-    readers = [n for n in subject.graph.node if name in n.input] if rng.random() < 0.5 else [node]
-    before = next(n for n in subject.graph.node if any(n is r for r in readers))
-    if op == "Clip":
-        low, high = rng.choice([(-100, 100), (0, 60000), (-60000, 60000)])
-        out = subject.insert(before, "Clip", [name, subject.add_initializer("low", np.asarray(low, dtype)),
-                                              subject.add_initializer("high", np.asarray(high, dtype))])
-    elif op in ("Mul", "Add"):
-        value = rng.choice([1.0, 2.0, 0.0, -1.0])
-        out = subject.insert(before, op, [name, subject.add_initializer("by", np.asarray(value, dtype))])
-    elif op == "MulOnes":
-        out = subject.insert(before, "Mul", [name, subject.add_initializer("ones", np.ones([4], dtype))])
-    elif op == "Where":
-        out = subject.insert(before, "Max", [name, subject.add_initializer("least", np.asarray(-50, dtype))])
-    elif op == "Transpose":
-        perm = list(range(subject.values[name].ndim)) or [0]
-        rng.shuffle(perm)
-        out = subject.insert(before, "Transpose", [name], perm=perm)
-    elif op == "Reshape":
-        shape = rng.choice([list(subject.values[name].shape), [-1], [1, -1]])
-        out = subject.insert(before, "Reshape", [name, subject.add_initializer("shape", np.asarray(shape, np.int64))])
+    inserter = rng.choice([
+        *map(unary, UNARY), clip(*rng.choice([(-100, 100), (0, 60000), (-60000, 60000)])),
+        with_constant("Mul", rng.choice([1.0, 2.0, 0.0, -1.0])), with_constant("Add", rng.choice([1.0, 2.0, 0.0])),
+        INSERTERS["MulOnes"], INSERTERS["Max"], reshape(rng.choice([None, [-1], [1, -1]])),
+        transpose(lambda rank: rng.sample(range(rank), rank))])
+    readers = [n for n in subject.graph.node if name in n.input]
+    if rng.random() < 0.5 and name in subject.makers:
+        insert_before(subject, inserter, name, readers)
     else:
-        out = subject.insert(before, op, [name])
-    for reader in readers:
-        if reader is node or at is not None:
-            reader.input[:] = [out if n == name and (reader is not node or i == index or len(readers) > 1)
-                               else n for i, n in enumerate(reader.input)]
+        insert_on_edge(subject, inserter, node, index)
     return subject.model
+
+
+def insert_before(subject, inserter, name, readers):
+    """These readers of the value read what the inserter makes of it."""
+    out = inserter(subject, readers[0], name)
+    for reader in readers:
+        reader.input[:] = [out if n == name else n for n in reader.input]
+    return out
+
+
+def insert_on_edge(subject, inserter, node, index):
+    out = node.input[index] = inserter(subject, node, node.input[index])
+    return out
 
 
 def insert_cast(subject, rng):

@@ -86,6 +86,10 @@ class RandomGraphTest(unittest.TestCase):
         self.assertEqual(sorted(set(fused_sums(report)) - set(maker.sites)), [])
         for name in sorted(set(maker.sites) - set(fused_sums(report))):
             reasons = [s["reason"] for s in report["sites"] if s.get("sum") == name and "reason" in s]
+            if any("ONNX Runtime would" in reason for reason in reasons):
+                counts["sites kept for ONNX Runtime"] += 1
+                maker.sites.remove(name)
+                continue
             self.fail(self.sampler.failed(
                 number, f"{name} is not fused: {reasons}", model, lambda m: stays(m, name), "FUSED: 1"))
         self.assertEqual(len(addnorm.fused_nodes(fused)), len(maker.sites))

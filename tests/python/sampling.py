@@ -13,7 +13,6 @@ import argparse
 import collections
 import pathlib
 import random
-import re
 import sys
 import unittest
 
@@ -23,19 +22,6 @@ import onnx.printer
 
 import addnorm
 import structure
-
-# What is known to be wrong: a fixture in not_yet and how its problem reads. When the
-# fixture moves to where it belongs, the problem is a failure again.
-KNOWN = {
-    "epsilon_cast_like_identity": r"epsilon_cast_like.* insert_identity.*0 sites",
-    "unsorted_rank_inferred": r"may not be the last one, the rank of|length of the last axis of .* is unknown",
-}
-
-
-def is_known(problem, fixture):
-    """Whether the problem is that of a fixture which is still in not_yet."""
-    is_open = (addnorm.ROOT / f"tests/fixtures/not_yet/{fixture}.onnxtxt").exists()
-    return is_open and re.search(KNOWN[fixture], problem) is not None
 
 
 def options(count):

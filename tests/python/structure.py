@@ -136,6 +136,26 @@ def with_nodes(model, nodes):
     return copy
 
 
+def sorted_copy(model):
+    """A copy of the model whose nodes are in order, in subgraphs and functions too."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    graphs = [copy.graph, *copy.functions]
+    for graph in graphs:
+        nodes = in_order([clone(node) for node in graph.node])
+        del graph.node[:]
+        graph.node.extend(nodes)
+        graphs += [g for node in graph.node for a in node.attribute
+                   for g in [a.g] * a.HasField("g") + list(a.graphs)]
+    return copy
+
+
+def clone(node):
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    return copy
+
+
 def prints_of_model(model):
     """{value: print} of the main graph, and of functions under 'function: value'."""
     prints = Printer(model.graph.node, model.graph.initializer, {}).prints

@@ -45,6 +45,9 @@ void Apply(const Directive& directive, Fixture& fixture) {
   } else if (word == "REJECT") {
     fixture.fused = 0;
     fixture.reasons.push_back(argument);
+  } else if (word == "QUIET") {
+    fixture.fused = 0;
+    fixture.layer_norms = std::stoi(argument);
   } else if (word == "REASON") {
     fixture.reasons.push_back(argument);
   } else {

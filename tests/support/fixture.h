@@ -7,9 +7,10 @@
 //   # PASS: name             the pass to run
 //   # FUSED: n               so many sites are fused
 //   # CHECK: text            ordered substrings of the printed IR after the
-//   pass, # CHECK-NOT: text        see check_lines.h # REJECT: text nothing is
-//   fused, and a reason contains this # REASON: text           a reason in the
-//   report contains this
+//   # CHECK-NOT: text        pass, see check_lines.h
+//   # REJECT: text           nothing is fused, and a reason contains this
+//   # REASON: text           a reason in the report contains this
+//   # QUIET: n               nothing is reported but n LayerNorms
 // Any other word in capitals before a colon is an error, so that a misspelt
 // expectation does not pass for a comment. It does not compare numbers: that is
 // what tests/python/oracle_test.py does with the same files.
@@ -33,6 +34,7 @@ struct Fixture {
   std::optional<int> fused;
   std::vector<CheckLine> checks;
   std::vector<std::string> reasons;
+  std::optional<int> layer_norms;  // of a report that has nothing else
 };
 
 // Throws std::runtime_error if the expectations are malformed or there are
