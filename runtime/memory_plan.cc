@@ -23,6 +23,12 @@ bool MemoryPlan::IsOutside(const ir::Value* value) const {
          (value->is_input() && value->graph() == graph_);
 }
 
+bool MemoryPlan::IsConstant(const Step& step, const Tensor& output) const {
+  return step.inputs.empty() && step.subgraphs.empty() &&
+         step.function == nullptr &&
+         meter_->peak() - before_ < output.byte_size();
+}
+
 void MemoryPlan::BeforeNode(const Step& step,
                             std::span<const Tensor> operands) {
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -65,14 +71,17 @@ PlannedValue MemoryPlan::PlanOutput(const Step& step, size_t i,
                          ? BufferKind::kTakenOver
                          : BufferKind::kShared;
   }
-  // Another size: its memory was freed inside the step and given out again.
-  if (is_fresh || planned.buffer == BufferKind::kTakenOver) {
+  if (is_fresh && IsConstant(step, tensor)) {
+    // It may die and its address be given out again, so it has a place here.
+    planned.buffer = BufferKind::kOutside;
+  } else if (is_fresh || planned.buffer == BufferKind::kTakenOver) {
+    // Another size: its memory was freed inside the step and given out again.
     live_ += planned.bytes - buffer.bytes;
     buffer.bytes = planned.bytes;
   }
   if (slot == kNoSlot) {
     if (is_fresh) {
-      live_ -= planned.bytes;
+      live_ -= buffer.bytes;
       buffers_.erase(it);
     }
     return planned;
@@ -106,8 +115,9 @@ void MemoryPlan::SetPeaks(PlannedStep& planned, bool is_composite) {
 void MemoryPlan::AfterNode(const Step& step, std::span<const Tensor> outputs) {
   const bool is_composite = is_composite_.back();
   is_composite_.pop_back();
-  if (!is_composite) {
-    // A step with steps inside hands on what they made.
+  // Branches and functions hand on what steps inside them made; loops stack it.
+  const bool hands_on = step.function != nullptr || step.node->Is("", "If");
+  if (!is_composite || !hands_on) {
     for (const Tensor& output : outputs) kept_ += output.byte_size();
   }
   if (!is_composite_.empty()) {

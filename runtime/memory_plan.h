@@ -28,7 +28,8 @@ namespace addnorm::runtime {
 
 struct PlannedValue {
   // A buffer of its own, that of an operand that dies here, one that it has
-  // together with a value that lives on, or that of a weight or input.
+  // together with a value that lives on, or that of a weight, a constant or an
+  // input.
   enum class Buffer { kFresh, kTakenOver, kShared, kOutside };
 
   const ir::Value* value = nullptr;  // nullptr: the node does not name it
@@ -36,7 +37,7 @@ struct PlannedValue {
   Dims dims;
   size_t bytes = 0;
   Buffer buffer = Buffer::kFresh;
-  const ir::Value* from = nullptr;  // whose buffer it was
+  const ir::Value* from = nullptr;  // whose buffer it was, but for constants
 };
 
 struct PlannedStep {
@@ -79,6 +80,8 @@ class MemoryPlan : public RunObserver {
 
   // Weights, and inputs of the main graph.
   bool IsOutside(const ir::Value* value) const;
+  // A constant of the node itself, which it makes without taking memory.
+  bool IsConstant(const Step& step, const Tensor& output) const;
   PlannedValue PlanOutput(const Step& step, size_t i, const Tensor& tensor);
   // Values that have the buffer and die at the step.
   int DyingValues(const Step& step, const void* buffer) const;

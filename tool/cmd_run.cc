@@ -204,8 +204,7 @@ void WarnOfUnusedFiles(const RunResult& result, const std::string& folder) {
 }
 
 absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
-  InputRequest request{
-      .folder = options.inputs, .seed = options.seed, .dims = {}};
+  InputRequest request{.folder = options.inputs, .seed = options.seed};
   ASSIGN_OR_RETURN(request.dims, ParseDims(options.dims));
   ASSIGN_OR_RETURN(auto file, proto::OpenModelOrText(options.model));
   ASSIGN_OR_RETURN(const LoadedModel loaded, Load(std::move(file)));

@@ -27,9 +27,9 @@
 namespace addnorm::tool {
 
 struct InputRequest {
-  std::string folder;  // "": all are generated
+  std::string folder = {};  // "": all are generated
   uint64_t seed = 0;
-  DimValues dims;
+  DimValues dims = {};
 };
 
 struct RunInputs {

@@ -181,14 +181,19 @@ std::string Share(double part, double whole) {
   return whole > 0 ? fmt::format("{:.1f} %", 100 * part / whole) : "-";
 }
 
+std::string NodeSeconds(double seconds) {
+  return seconds < 1e-3 ? fmt::format("{:.1f} µs", seconds * 1e6)
+                        : FormatSeconds(seconds);
+}
+
 std::string ProfileText(const runtime::Profile& profile,
                         const Terminal& terminal) {
   const double all = profile.seconds();
   Table ops("<>>>");
   ops.AddRow({"operator", "runs", "time", "share"});
   for (const OpTime& op : profile.Ops()) {
-    ops.AddRow({OpName(op), fmt::format("{}", op.runs),
-                FormatSeconds(op.seconds), Share(op.seconds, all)});
+    ops.AddRow({OpName(op), fmt::format("{}", op.runs), NodeSeconds(op.seconds),
+                Share(op.seconds, all)});
   }
   Table nodes("<>>>");
   nodes.AddRow({"node", "runs", "time", "share"});
@@ -196,8 +201,7 @@ std::string ProfileText(const runtime::Profile& profile,
   for (size_t i = 0; i < std::min(times.size(), kNodesInText); ++i) {
     nodes.AddRow({ir::Printable(times[i].node->Describe()),
                   fmt::format("{}", times[i].runs),
-                  FormatSeconds(times[i].seconds),
-                  Share(times[i].seconds, all)});
+                  NodeSeconds(times[i].seconds), Share(times[i].seconds, all)});
   }
   std::string text = terminal.Paint(Style::kStrong, "profile") + "\n" +
                      ops.Render(terminal.width) + "\n" +
@@ -221,7 +225,10 @@ std::string BufferText(const PlannedValue& output) {
       return fmt::format("{} takes over {} ({})", name, NameOf(output.from),
                          size);
     default:
-      return fmt::format("{} shares {} ({})", name, NameOf(output.from), size);
+      return output.from == nullptr
+                 ? fmt::format("{} is a constant ({})", name, size)
+                 : fmt::format("{} shares {} ({})", name, NameOf(output.from),
+                               size);
   }
 }
 

@@ -3,10 +3,11 @@
 //
 // Numbers for the symbolic dimensions of a model's inputs: those that the user
 // gave, those that given tensors have, and defaults by what the symbol is
-// called (batch 1, past 0, total = past + sequence, sequence 8).
+// called (batch 1, past 0, total = past + sequence, sequence 8). Only the size
+// of heads in past keys is taken from the attention that reads them.
 //
-// It judges names, not the graph: a wrong guess is an error of some node, and
-// --dim is the way out. "past + sequence" is computed from its parts.
+// A wrong guess is an error of some node, and --dim is the way out. "past +
+// sequence" is computed from its parts.
 //
 //   SymbolDims dims;
 //   RETURN_IF_ERROR(dims.Choose(model.graph, tensors, {{"seq", 16}}));
@@ -37,7 +38,7 @@ DimRole RoleOf(std::string_view symbol);
 struct ChosenDim {
   std::string symbol;
   int64_t value = 0;
-  std::string_view origin;  // "given", "from inputs" or "default"
+  std::string_view origin;  // "given", "from inputs", "head size" or "default"
 };
 
 class SymbolDims {
@@ -59,7 +60,7 @@ class SymbolDims {
  private:
   void Set(const std::string& symbol, int64_t value, std::string_view origin);
   void Bind(const ir::Value& input, const runtime::Tensor& tensor);
-  void AddDefaults(const ir::Shape& shape, bool with_totals);
+  void AddDefaults(const ir::Value& input, bool with_totals);
   const ChosenDim* Find(std::string_view symbol) const;
   std::optional<int64_t> Evaluate(std::string_view expression) const;
 
