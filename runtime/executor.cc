@@ -84,9 +84,10 @@ Executor::Executor(const ir::Model& model, const ExecutorOptions& options)
     : model_(model),
       options_(options),
       meter_(std::make_shared<MemoryMeter>()),
+      weight_meter_(std::make_shared<MemoryMeter>()),
       threads_(options.threads),
       resources_{threads_, meter_},
-      weights_(model, meter_) {}
+      weights_(model, weight_meter_) {}
 
 absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
     const ir::Model& model, const ExecutorOptions& options) {
@@ -154,11 +155,11 @@ absl::Status Executor::LoadInitializers(Frame& frame) {
 }
 
 absl::Status Executor::RunStep(Frame& frame, const Step& step) {
-  if (options_.observer != nullptr) options_.observer->BeforeNode(step);
   std::vector<Tensor> inputs;
   inputs.reserve(step.inputs.size());
   for (const Slot slot : step.inputs)
     inputs.push_back(slot == kNoSlot ? Tensor() : frame.values[slot]);
+  if (options_.observer != nullptr) options_.observer->BeforeNode(step, inputs);
   // What dies here is the op's alone. Graphs of the node may still capture it.
   if (step.subgraphs.empty()) {
     for (const Slot slot : step.dying) frame.values[slot] = Tensor();

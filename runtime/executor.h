@@ -34,7 +34,7 @@ namespace addnorm::runtime {
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
-  virtual void BeforeNode(const Step&) {}
+  virtual void BeforeNode(const Step&, std::span<const Tensor> /*operands*/) {}
   // Operands that were handed over to the op are absent.
   virtual void AfterNode(const Step&, std::span<const Tensor> /*outputs*/) {}
 };
@@ -54,7 +54,11 @@ class Executor {
   // initializer. Errors name the node (or input) and what is wrong.
   absl::StatusOr<std::vector<Tensor>> Run(std::vector<Tensor> inputs);
 
-  const MemoryMeter& memory() const { return *meter_; }
+  // Buffers of values and of intermediate results; weights are counted apart,
+  // inputs are the caller's.
+  MemoryMeter& memory() { return *meter_; }
+  const MemoryMeter& weight_memory() const { return *weight_meter_; }
+  int thread_count() const { return threads_.thread_count(); }
   const GraphPlan& plan() const { return *plan_; }
 
  private:
@@ -81,6 +85,7 @@ class Executor {
   const ir::Model& model_;
   ExecutorOptions options_;
   std::shared_ptr<MemoryMeter> meter_;
+  std::shared_ptr<MemoryMeter> weight_meter_;
   ThreadPool threads_;
   RunResources resources_;
   Weights weights_;
