@@ -91,6 +91,7 @@ class OpContext {
   // A tensor for intermediate results.
   absl::StatusOr<Tensor> Scratch(ir::DataType type, Dims dims);
   std::vector<Tensor> TakeOutputs() { return std::move(outputs_); }
+  std::vector<Tensor> TakeInputs() { return std::move(inputs_); }
 
   // ---- running
   ThreadPool& threads() { return resources_.threads; }
