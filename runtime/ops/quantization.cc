@@ -107,7 +107,9 @@ absl::StatusOr<std::vector<double>> Doubles(const Tensor& tensor) {
   return values;
 }
 
-// The zero points, none if all are zero: adding 0 would make -0 to +0.
+// The zero points. Those of float8 types are none if all are zero, because
+// adding 0 would make -0 to +0; ONNX's own data has -0 there, and for
+// Float4E2M1 +0.
 absl::StatusOr<std::vector<double>> ZeroPoints(const OpContext& op,
                                                DataType type) {
   if (!op.has_input(2)) return std::vector<double>();
@@ -118,8 +120,9 @@ absl::StatusOr<std::vector<double>> ZeroPoints(const OpContext& op,
                               ToString(op.input(1).dims()));
   }
   ASSIGN_OR_RETURN(std::vector<double> points, Doubles(zero));
-  if (std::all_of(points.begin(), points.end(),
-                  [](double point) { return point == 0; }))
+  const auto is_zero = [](double point) { return point == 0; };
+  if (type != DataType::kFloat4E2M1 &&
+      std::all_of(points.begin(), points.end(), is_zero))
     points.clear();
   return points;
 }
@@ -168,8 +171,9 @@ void Convert(OpContext& op, const Conversion& conversion, Tensor& y,
   });
 }
 
-double ZeroAt(const Conversion& conversion, int64_t index) {
-  return conversion.zeros.empty() ? 0 : conversion.zeros[index];
+// `none` is what changes no number, zeros included: -0 added, 0 subtracted.
+double ZeroAt(const Conversion& conversion, int64_t index, double none) {
+  return conversion.zeros.empty() ? none : conversion.zeros[index];
 }
 
 // ---- QuantizeLinear
@@ -271,12 +275,10 @@ absl::Status QuantizeLinear(OpContext& op) {
   const auto quantize = [&](std::span<double> values, const ScaleRun& run) {
     for (size_t i = 0; i < values.size(); ++i) {
       const int64_t at = run.first + static_cast<int64_t>(i) * run.step;
-      const double zero = ZeroAt(conversion, at);
+      const double zero = ZeroAt(conversion, at, -0.0);
       const double quotient = RoundedTo(
           precision, RoundedTo(precision, values[i]) / conversion.scales[at]);
-      // Adding no zero point keeps -0.
-      values[i] = range ? Quantized(quotient, zero, *range)
-                        : (zero == 0 ? quotient : quotient + zero);
+      values[i] = range ? Quantized(quotient, zero, *range) : quotient + zero;
     }
   };
   ASSIGN_OR_RETURN(Tensor * y, op.Output(0, type, x.dims()));
@@ -309,7 +311,7 @@ absl::Status DequantizeLinear(OpContext& op) {
   const auto dequantize = [&](std::span<double> values, const ScaleRun& run) {
     for (size_t i = 0; i < values.size(); ++i) {
       const int64_t at = run.first + static_cast<int64_t>(i) * run.step;
-      values[i] = Canonical((values[i] - ZeroAt(conversion, at)) *
+      values[i] = Canonical((values[i] - ZeroAt(conversion, at, 0)) *
                             conversion.scales[at]);
     }
   };
@@ -325,7 +327,7 @@ struct DynamicScale {
 };
 
 // So that the range of x, widened to hold 0, is that of uint8. NaN elements do
-// not count, and a range of zeros (or no elements) has the scale 1/255.
+// not count, and the scale is 1 where all are zero or there are none.
 DynamicScale ScaleOf(std::span<const float> x) {
   float least = 0, most = 0;
   for (const float value : x) {
@@ -333,7 +335,7 @@ DynamicScale ScaleOf(std::span<const float> x) {
     most = value > most ? value : most;
   }
   DynamicScale dynamic;
-  dynamic.scale = (most == least ? 1.0f : most - least) / 255.0f;
+  dynamic.scale = most == least ? 1.0f : (most - least) / 255.0f;
   const float zero = 0.0f - least / dynamic.scale;
   dynamic.zero = zero > 0 ? std::nearbyint(std::min(zero, 255.0f)) : 0.0f;
   return dynamic;
