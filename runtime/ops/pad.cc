@@ -89,7 +89,8 @@ absl::Status PadConstant(OpContext& op, const std::vector<Padding>& paddings,
   ASSIGN_OR_RETURN(const std::vector<std::byte> value, ValueOf(op));
   const Tensor& x = op.input(0);
   const int64_t element = ElementBytes(x);
-  StridedCopy copy{x.data<std::byte>(), y.mutable_data<std::byte>(), element, {}};
+  StridedCopy copy{
+      x.data<std::byte>(), y.mutable_data<std::byte>(), element, {}};
   Fill(op.threads(), copy.to, y.count(), value.data(), element);
   const bool keeps = std::all_of(paddings.begin(), paddings.end(),
                                  [](const Padding& p) { return p.kept > 0; });

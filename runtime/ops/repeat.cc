@@ -43,7 +43,8 @@ absl::Status Expand(OpContext& op) {
   const int64_t element = ElementBytes(x);
   const Dims from = ByteStrides(x.dims(), element);
   const Dims to = ByteStrides(dims, element);
-  StridedCopy copy{x.data<std::byte>(), y->mutable_data<std::byte>(), element, {}};
+  StridedCopy copy{
+      x.data<std::byte>(), y->mutable_data<std::byte>(), element, {}};
   const size_t added = dims.size() - from.size();
   for (size_t i = 0; i < dims.size(); ++i) {
     const bool repeats = i < added || x.dims()[i - added] == 1;
@@ -77,7 +78,8 @@ absl::Status Tile(OpContext& op) {
   const int64_t element = ElementBytes(x);
   const Dims from = ByteStrides(x.dims(), element);
   const Dims to = ByteStrides(dims, element);
-  StridedCopy copy{x.data<std::byte>(), y->mutable_data<std::byte>(), element, {}};
+  StridedCopy copy{
+      x.data<std::byte>(), y->mutable_data<std::byte>(), element, {}};
   for (size_t i = 0; i < dims.size(); ++i) {
     // Unsigned: to[i] may have wrapped where the output has no elements.
     const auto again = static_cast<int64_t>(static_cast<uint64_t>(to[i]) *

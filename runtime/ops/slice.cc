@@ -20,8 +20,10 @@ struct Range {
   int64_t count = 0;
 };
 
-// Bounds beyond the axis are cut to it, as NumPy does.
+// Bounds beyond the axis are cut to it as the operator says: backwards, a start
+// before the first index is the first index (NumPy would find nothing).
 Range MakeRange(int64_t start, int64_t end, int64_t step, int64_t length) {
+  if (length == 0) return {0, step, 0};
   if (start < 0) start += length;
   if (end < 0) end += length;
   if (step > 0) {
@@ -29,7 +31,7 @@ Range MakeRange(int64_t start, int64_t end, int64_t step, int64_t length) {
     end = std::clamp<int64_t>(end, start, length);
     return {start, step, end == start ? 0 : (end - start - 1) / step + 1};
   }
-  start = std::clamp<int64_t>(start, -1, length - 1);
+  start = std::clamp<int64_t>(start, 0, length - 1);
   end = std::clamp<int64_t>(end, -1, start);
   // -(step + 1): the negative of the smallest step is no number.
   const int64_t gap = -(step + 1);
@@ -95,7 +97,8 @@ absl::Status Slice(OpContext& op) {
   const int64_t element = ElementBytes(x);
   const Dims from = ByteStrides(x.dims(), element);
   const Dims to = ByteStrides(dims, element);
-  StridedCopy copy{x.data<std::byte>(), y->mutable_data<std::byte>(), element, {}};
+  StridedCopy copy{
+      x.data<std::byte>(), y->mutable_data<std::byte>(), element, {}};
   for (size_t i = 0; i < dims.size(); ++i) {
     copy.from += ranges[i].first * from[i];
     // A step that is never made may be too large to multiply.

@@ -40,7 +40,8 @@ absl::Status Permute(OpContext& op, const Dims& dims, const Permutation& perm,
   Dims permuted;
   for (const int64_t axis : perm) permuted.push_back(dims[axis]);
   const Dims to = ByteStrides(permuted, element);
-  StridedCopy copy{x.data<std::byte>(), y->mutable_data<std::byte>(), element, {}};
+  StridedCopy copy{
+      x.data<std::byte>(), y->mutable_data<std::byte>(), element, {}};
   for (size_t i = 0; i < perm.size(); ++i)
     copy.axes.push_back({permuted[i], from[perm[i]], to[i]});
   Copy(op.threads(), std::move(copy));
