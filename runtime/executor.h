@@ -90,8 +90,8 @@ class Executor {
   std::shared_ptr<MemoryMeter> meter_;
   std::shared_ptr<MemoryMeter> weight_meter_;
   ThreadPool threads_;
-  RunResources resources_;
   Weights weights_;
+  RunResources resources_;
   std::unique_ptr<GraphPlan> plan_;
   absl::flat_hash_map<const ir::Function*, std::unique_ptr<GraphPlan>>
       function_plans_;
