@@ -48,28 +48,6 @@ KeyRange VisibleKeys(const KeyVisibility& visible, const AttentionShape& shape,
 template <typename C>
 constexpr C kMasked = -std::numeric_limits<C>::infinity();
 
-// Adds `count` values of the bias's row that begins at `from`.
-template <typename M, typename C>
-void AddValues(const M* from, int64_t count, bool repeats, C* row) {
-  for (int64_t i = 0; i < count; ++i) {
-    const M value = from[repeats ? 0 : i];
-    if constexpr (std::is_same_v<M, bool>) {
-      row[i] += value ? C{0} : kMasked<C>;
-    } else {
-      row[i] += static_cast<C>(Widen(value));
-    }
-  }
-}
-
-template <typename C, typename... Ms>
-bool AddValuesOf(const Tensor& values, int64_t offset, int64_t count,
-                 bool repeats, C* row) {
-  return (
-      (values.type() == kTypeOf<Ms> &&
-       (AddValues(values.data<Ms>() + offset, count, repeats, row), true)) ||
-      ...);
-}
-
 // One thread's work on blocks of query rows, and the memory it needs for it.
 template <typename T>
 class BlockRunner {
@@ -278,19 +256,8 @@ bool BlockRunner<T>::AddBiases(int64_t row, KeyRange visible) {
   const int64_t count = visible.end - visible.begin;
   const int64_t column = visible.begin + At(call_.visible.first_key, batch_, 0);
   std::fill_n(bias_, count, C{0});
-  for (const ScoreBias& bias : call_.biases) {
-    const int64_t given =
-        bias.repeats ? count
-                     : std::clamp<int64_t>(bias.columns - column, 0, count);
-    const int64_t offset =
-        batch_ * bias.batch_stride + head_ * bias.head_stride +
-        (first_row_ + row) * bias.row_stride + (bias.repeats ? 0 : column);
-    if (given > 0) {
-      AddValuesOf<C, bool, ADDNORM_NUMBER_TYPES>(*bias.values, offset, given,
-                                                 bias.repeats, bias_);
-    }
-    std::fill(bias_ + given, bias_ + count, kMasked<C>);
-  }
+  for (const ScoreBias& bias : call_.biases)
+    AddBiasRow(bias, {batch_, head_, first_row_ + row}, column, count, bias_);
   C* scores = scores_of(row) + (visible.begin - keys_.begin);
   bool sees_keys = false;
   for (int64_t i = 0; i < count; ++i) {
@@ -330,15 +297,6 @@ void BlockRunner<T>::EmitScores(ScoreStage stage, int64_t row) {
   for (int64_t i = 0; i < shape_.kv_rows; ++i) to[i] = Rounded<T>(from[i]);
 }
 
-// Elements from one value to the next along an axis that may be broadcast.
-absl::StatusOr<int64_t> BroadcastStride(const Tensor& tensor, int64_t dim,
-                                        int64_t wanted, int64_t stride) {
-  if (dim == 1) return 0;
-  if (dim == wanted) return stride;
-  return OpContext::Invalid("the mask or bias {} has {} where {} is expected",
-                            Describe(tensor), dim, wanted);
-}
-
 }  // namespace
 
 absl::Status CheckHeads(int64_t q_heads, int64_t kv_heads) {
@@ -347,41 +305,6 @@ absl::Status CheckHeads(int64_t q_heads, int64_t kv_heads) {
   return OpContext::Invalid(
       "{} heads of queries are no positive multiple of {} heads of keys",
       q_heads, kv_heads);
-}
-
-absl::StatusOr<ScoreBias> MakeScoreBias(const Tensor& tensor,
-                                        const AttentionShape& shape,
-                                        int64_t columns,
-                                        bool broadcast_columns) {
-  const int64_t rank = tensor.rank();
-  if (rank > 4) {
-    return OpContext::Invalid("the mask or bias {} has more than 4 axes",
-                              Describe(tensor));
-  }
-  float probe = 0;
-  if (!AddValuesOf<float, bool, ADDNORM_NUMBER_TYPES>(tensor, 0, 0, false,
-                                                      &probe)) {
-    return OpContext::Unsupported("a mask or bias {} is not supported",
-                                  Describe(tensor));
-  }
-  Dims dims(static_cast<size_t>(4 - rank), 1);
-  dims.insert(dims.end(), tensor.dims().begin(), tensor.dims().end());
-  if (dims[3] > columns) {
-    return OpContext::Invalid(
-        "the mask or bias {} has {} columns, expected at most {}",
-        Describe(tensor), dims[3], columns);
-  }
-  ScoreBias bias{.values = &tensor, .columns = dims[3]};
-  bias.repeats = broadcast_columns && dims[3] == 1;
-  ASSIGN_OR_RETURN(bias.row_stride,
-                   BroadcastStride(tensor, dims[2], shape.q_rows, dims[3]));
-  ASSIGN_OR_RETURN(bias.head_stride,
-                   BroadcastStride(tensor, dims[1], shape.q_heads,
-                                   Stride(dims[2], dims[3])));
-  ASSIGN_OR_RETURN(bias.batch_stride,
-                   BroadcastStride(tensor, dims[0], shape.batch,
-                                   Stride(dims[1], dims[2], dims[3])));
-  return bias;
 }
 
 template <typename T>

@@ -21,65 +21,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "runtime/op.h"
+#include "runtime/ops/head_rows.h"
+#include "runtime/ops/score_bias.h"
 
 namespace addnorm::runtime {
-
-struct AttentionShape {
-  int64_t batch = 0;
-  int64_t q_heads = 0, kv_heads = 0;  // q_heads is a multiple of kv_heads
-  int64_t q_rows = 0, kv_rows = 0;
-  int64_t head_size = 0, v_head_size = 0;
-};
-
-// Checks that q_heads is a positive multiple of kv_heads.
-absl::Status CheckHeads(int64_t q_heads, int64_t kv_heads);
-
-// Where the rows of the heads of an operand are; strides in elements.
-template <typename T>
-struct HeadRows {
-  T* data = nullptr;
-  int64_t batch_stride = 0, head_stride = 0, row_stride = 0;
-  T* At(int64_t batch, int64_t head, int64_t row) const {
-    return data + batch * batch_stride + head * head_stride + row * row_stride;
-  }
-};
-
-// A product of dims as a stride. It overflows only where another dim is zero,
-// and then nothing is read.
-template <typename... Ints>
-int64_t Stride(Ints... dims) {
-  return static_cast<int64_t>((static_cast<uint64_t>(dims) * ...));
-}
-
-// [batch, head, row, size]
-template <typename T>
-HeadRows<T> HeadMajor(T* data, int64_t heads, int64_t rows, int64_t size) {
-  return {data, Stride(heads, rows, size), Stride(rows, size), size};
-}
-// [batch, row, width]: the heads are side by side in a row, which may hold
-// more than them.
-template <typename T>
-HeadRows<T> RowMajor(T* data, int64_t rows, int64_t size, int64_t width) {
-  return {data, Stride(rows, width), size, width};
-}
-
-// A tensor that is added to the scores, with the strides that broadcast it. A
-// bool says whether the key takes part.
-struct ScoreBias {
-  const Tensor* values = nullptr;
-  int64_t batch_stride = 0, head_stride = 0, row_stride = 0;
-  int64_t columns = 0;   // keys from here on are masked
-  bool repeats = false;  // one column for all keys
-};
-
-// The bias of a tensor that broadcasts to [batch, q_heads, q_rows, columns];
-// a single column serves all keys if `broadcast_columns`.
-absl::StatusOr<ScoreBias> MakeScoreBias(const Tensor& tensor,
-                                        const AttentionShape& shape,
-                                        int64_t columns,
-                                        bool broadcast_columns);
 
 // Which keys a query sees, by positions in the sequence. Empty vectors stand
 // for past_rows (first_query), zeros (first_key) and all rows (*_count).
@@ -95,6 +41,9 @@ struct KeyVisibility {
 
 // Which numbers the optional output of scores has.
 enum class ScoreStage { kRaw, kCapped, kBiased, kProbabilities };
+
+// Checks that q_heads is a positive multiple of kv_heads.
+absl::Status CheckHeads(int64_t q_heads, int64_t kv_heads);
 
 template <typename T>
 struct AttentionCall {

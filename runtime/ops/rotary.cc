@@ -17,9 +17,9 @@ struct RotaryCall {
   const Tensor* cos = nullptr;
   const Tensor* sin = nullptr;
   int64_t batch = 0, heads = 0, rows = 0;
-  Rotation rotation;
+  Rotation rotation = {};
   // Row of the caches, for each batch and row.
-  std::vector<int64_t> positions;
+  std::vector<int64_t> positions = {};
 };
 
 // Sets the sizes from x and its number of heads, and checks the caches.
