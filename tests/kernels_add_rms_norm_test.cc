@@ -1,12 +1,15 @@
 // Copyright the onnx-addnorm authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "runtime/kernels/add_rms_norm.h"
 #include "runtime/kernels/norm_recipes.h"
 #include "runtime/tensor.h"
 #include "tests/support/catch.h"
+#include "tests/support/norm_reference.h"
 #include "tests/support/rows.h"
 
 namespace addnorm::runtime {
@@ -14,243 +17,12 @@ namespace {
 
 using ir::DataType;
 using tests::Data;
+using tests::Get;
 using tests::kAllData;
-using tests::OnEachTarget;
+using tests::RandomRows;
+using tests::Round;
+using tests::Set;
 using Bytes = std::vector<std::byte>;
-
-constexpr DataType kF32 = DataType::kFloat, kF64 = DataType::kDouble,
-                   kF16 = DataType::kFloat16, kBF16 = DataType::kBFloat16;
-
-// ---- recipes
-
-ScalarStep Scalar(ScalarStep::Op op, double constant = 0) {
-  return {.op = op, .constant = constant};
-}
-RowStep To(DataType type) { return {RowStep::Op::kCast, type}; }
-
-constexpr RowStep kTimesFactor = {RowStep::Op::kTimesFactor},
-                  kOverFactor = {RowStep::Op::kOverFactor},
-                  kTimesScale = {RowStep::Op::kTimesScale},
-                  kTimesScaledFactor = {RowStep::Op::kTimesScaledFactor};
-
-const std::vector<ScalarStep> kRoot = {Scalar(ScalarStep::Op::kDivideByLength),
-                                       Scalar(ScalarStep::Op::kAddEpsilon),
-                                       Scalar(ScalarStep::Op::kSquareRoot)};
-
-std::vector<ScalarStep> InverseRoot() {
-  std::vector<ScalarStep> steps = kRoot;
-  steps.push_back(Scalar(ScalarStep::Op::kReciprocal));
-  return steps;
-}
-
-// A sum that is divided and shifted by constants, and every other step.
-std::vector<ScalarStep> Roundabout(DataType type) {
-  return {Scalar(ScalarStep::Op::kMultiply, 0x1p-9),
-          Scalar(ScalarStep::Op::kDivide, 1.5),
-          Scalar(ScalarStep::Op::kAdd, 0x1p-7),
-          {.op = ScalarStep::Op::kCast, .type = DataType::kDouble},
-          Scalar(ScalarStep::Op::kDivideInto, 3),
-          {.op = ScalarStep::Op::kCast, .type = type},
-          Scalar(ScalarStep::Op::kPower, 2)};
-}
-
-// The forms in which everything is of one type.
-std::vector<RmsNormRecipe> UniformRecipes(DataType t) {
-  const std::vector<ScalarStep> inverse = InverseRoot();
-  return {{t, t, inverse, {kTimesFactor}, {}},
-          {t, t, kRoot, {kOverFactor}, {}},
-          {t, t, inverse, {kTimesFactor, kTimesScale}, {t}},
-          {t, t, kRoot, {kOverFactor, kTimesScale}, {t}},
-          {t, t, inverse, {kTimesScale, kTimesFactor}, {t}},
-          {t, t, inverse, {kTimesScaledFactor}, {t}},
-          {t, t, Roundabout(t), {kTimesFactor, kTimesScale}, {t}},
-          {t, t, inverse, {kTimesScale, kTimesFactor, kTimesScale}, {t}}};
-}
-
-// A half type h that is squared and scaled in float, and variations that have
-// no loops of their own.
-std::vector<RmsNormRecipe> MixedRecipes(DataType h) {
-  const std::vector<ScalarStep> inverse = InverseRoot();
-  std::vector<ScalarStep> cast = inverse;
-  cast.push_back({.op = ScalarStep::Op::kCast, .type = h});
-  return {
-      {h, kF32, inverse, {To(kF32), kTimesFactor, To(h), kTimesScale}, {h}},
-      {h, kF32, inverse, {To(kF32), kTimesFactor, kTimesScale, To(h)}, {kF32}},
-      {h,
-       kF32,
-       inverse,
-       {To(kF32), kTimesFactor, kTimesScale, To(h)},
-       {h, kF32}},
-      {h, kF32, kRoot, {To(kF32), kOverFactor, To(h), kTimesScale}, {kF32, h}},
-      {h, kF32, inverse, {To(kF32), kTimesFactor, To(h)}, {}},
-      {h, kF32, inverse, {To(kF32), kTimesScaledFactor, To(h)}, {h, kF32}},
-      {h, kF32, cast, {kTimesFactor, kTimesScale}, {h}},
-      {h, kF32, inverse, {To(kF32), kTimesScale, kTimesFactor}, {h, kF32}},
-      {h, kF64, inverse, {To(kF64), kTimesFactor, To(h)}, {}},
-      {kF32, kF32, inverse, {To(h), To(kF32), kTimesFactor, To(h)}, {}},
-      {kF32, kF32, inverse, {kTimesFactor, kTimesScale, To(h)}, {h, kF32}},
-      {kF64, kF32, inverse, {To(kF32), kTimesFactor, To(h)}, {}},
-      RmsNormalizationRecipe(h, h, kF32),
-      RmsNormalizationRecipe(h, kF32, kF32),
-      SimplifiedLayerNormalizationRecipe(h, h)};
-}
-
-std::vector<RmsNormRecipe> AllRecipes() {
-  std::vector<RmsNormRecipe> recipes;
-  const auto add = [&](const std::vector<RmsNormRecipe>& more) {
-    recipes.insert(recipes.end(), more.begin(), more.end());
-  };
-  for (const DataType type : {kF32, kF64, kF16, kBF16})
-    add(UniformRecipes(type));
-  for (const DataType type : {kF16, kBF16}) add(MixedRecipes(type));
-  return recipes;
-}
-
-// ---- the reference: doubles that hold values of a type
-
-// A float operation whose double result is rounded here is rounded correctly:
-// a double has more than twice the digits.
-double Round(DataType type, double v) {
-  if (type == kF64) return Canonical(v);
-  const float f = Canonical(static_cast<float>(v));
-  if (type == kF16) return static_cast<double>(Widen(Narrow<Half>(f)));
-  if (type == kBF16) return static_cast<double>(Widen(Narrow<BFloat16>(f)));
-  return static_cast<double>(f);
-}
-// But casts from double round once.
-double Cast(DataType from, DataType to, double v) {
-  if (from == kF64 && to == kF16)
-    return static_cast<double>(Widen(CastElement<Half>(v)));
-  if (from == kF64 && to == kBF16)
-    return static_cast<double>(Widen(CastElement<BFloat16>(v)));
-  return Round(to, v);
-}
-
-double Factor(const RmsNormRecipe& recipe, double v, size_t n, double epsilon) {
-  using Op = ScalarStep::Op;
-  DataType type = recipe.square_type;
-  if (recipe.scalar_steps[0].op != Op::kDivideByLength) v = Round(type, v);
-  for (const ScalarStep& step : recipe.scalar_steps) {
-    const double c = step.constant;
-    switch (step.op) {
-      case Op::kDivideByLength:
-        v = Round(type, v / static_cast<double>(n));
-        break;
-      case Op::kAdd:
-        v = Round(type, v + c);
-        break;
-      case Op::kAddEpsilon:
-        v = Round(type, v + Round(type, epsilon));
-        break;
-      case Op::kMultiply:
-        v = Round(type, v * c);
-        break;
-      case Op::kDivide:
-        v = Round(type, v / c);
-        break;
-      case Op::kDivideInto:
-        v = Round(type, c / v);
-        break;
-      case Op::kSquareRoot:
-        v = Round(type, std::sqrt(v));
-        break;
-      case Op::kReciprocal:
-        v = Round(type, 1 / v);
-        break;
-      case Op::kPower:
-        v = Round(type, v * v);
-        break;
-      case Op::kCast:
-        v = Cast(type, step.type, v);
-        type = step.type;
-        break;
-    }
-  }
-  return v;
-}
-
-double SumOfSquares(const RmsNormRecipe& recipe, const std::vector<double>& x) {
-  const DataType type = recipe.square_type, sum = type == kF64 ? kF64 : kF32;
-  double lanes[32] = {};
-  for (size_t i = 0; i < x.size(); ++i) {
-    const double v = Cast(recipe.type, type, x[i]);
-    lanes[i % 32] = Round(sum, lanes[i % 32] + Round(type, v * v));
-  }
-  for (int h = 16; h > 0; h /= 2)
-    for (int k = 0; k < h; ++k) lanes[k] = Round(sum, lanes[k] + lanes[k + h]);
-  return lanes[0];
-}
-
-double Normalised(const RmsNormRecipe& recipe, double v, double factor,
-                  double scale) {
-  using Op = RowStep::Op;
-  DataType type = recipe.type;
-  for (size_t i = 1; i < recipe.scale_types.size(); ++i)
-    scale = Cast(recipe.scale_types[i - 1], recipe.scale_types[i], scale);
-  for (const RowStep& step : recipe.row_steps) {
-    switch (step.op) {
-      case Op::kTimesFactor:
-        v = Round(type, v * factor);
-        break;
-      case Op::kOverFactor:
-        v = Round(type, v / factor);
-        break;
-      case Op::kTimesScale:
-        v = Round(type, v * scale);
-        break;
-      case Op::kTimesScaledFactor:
-        v = Round(type, v * Round(type, factor * scale));
-        break;
-      case Op::kCast:
-        v = Cast(type, step.type, v);
-        type = step.type;
-        break;
-    }
-  }
-  return v;
-}
-
-// ---- rows of any type in memory
-
-double Get(DataType type, const std::byte* at, size_t i) {
-  switch (type) {
-    case kF64:
-      return reinterpret_cast<const double*>(at)[i];
-    case kF16:
-      return Widen(reinterpret_cast<const Half*>(at)[i]);
-    case kBF16:
-      return Widen(reinterpret_cast<const BFloat16*>(at)[i]);
-    default:
-      return reinterpret_cast<const float*>(at)[i];
-  }
-}
-void Set(DataType type, std::byte* at, size_t i, double v) {
-  switch (type) {
-    case kF64:
-      reinterpret_cast<double*>(at)[i] = v;
-      break;
-    case kF16:
-      reinterpret_cast<Half*>(at)[i] = CastElement<Half>(v);
-      break;
-    case kBF16:
-      reinterpret_cast<BFloat16*>(at)[i] = CastElement<BFloat16>(v);
-      break;
-    default:
-      reinterpret_cast<float*>(at)[i] = static_cast<float>(v);
-  }
-}
-
-Bytes RandomRows(DataType type, Data data, size_t n, std::mt19937& random) {
-  Bytes bytes(n * ElementSize(type));
-  for (size_t i = 0; i < n; ++i) {
-    const double v = type == kF16 ? Widen(tests::Element<Half>(data, random))
-                     : type == kBF16
-                         ? Widen(tests::Element<BFloat16>(data, random))
-                         : tests::Element<float>(data, random);
-    Set(type, bytes.data(), i, v);
-  }
-  return bytes;
-}
 
 struct Case {
   RmsNormRecipe recipe;
@@ -272,13 +44,13 @@ void FillExpected(Case& c, DataType result) {
       if (!c.is_norm_only) x[i] = Round(type, x[i] + Get(type, c.b.data(), at));
       Set(type, c.sum.data(), at, x[i]);
     }
-    const double factor =
-        Factor(c.recipe, SumOfSquares(c.recipe, x), c.n, c.epsilon);
+    const double factor = tests::Factor(
+        c.recipe, tests::SumOfSquares(c.recipe, x), c.n, c.epsilon);
     for (size_t i = 0; i < c.n; ++i) {
       const double scale =
           c.scale.empty() ? 0 : Get(c.recipe.scale_types[0], c.scale.data(), i);
       Set(result, c.y.data(), row * c.n + i,
-          Normalised(c.recipe, x[i], factor, scale));
+          tests::Normalised(c.recipe, x[i], factor, scale));
     }
   }
 }
@@ -410,11 +182,94 @@ TEST_CASE("The fused norm gives the bits of its recipe, one op after the other",
           "[kernels]") {
   const std::vector<SimdTarget> targets = SimdTargets();
   size_t bytes = 0, recipe = 0;
-  for (const RmsNormRecipe& r : AllRecipes()) {
+  for (const RmsNormRecipe& r : tests::AllRecipes()) {
     INFO("recipe " << recipe++);
     bytes += CheckRecipe(r, targets);
   }
   CHECK(bytes > 8'000'000);
+}
+
+constexpr DataType kTypes[] = {DataType::kFloat, DataType::kDouble,
+                               DataType::kFloat16, DataType::kBFloat16};
+
+TEST_CASE("The common recipes have loops of their own", "[kernels]") {
+  for (const DataType type : kTypes) {
+    const std::vector<RmsNormRecipe> recipes = tests::UniformRecipes(type);
+    for (size_t i = 0; i < recipes.size(); ++i) {
+      INFO(ir::DataTypeName(type) << ", recipe " << i);
+      const auto norm = AddRmsNorm::Create(recipes[i]);
+      REQUIRE(norm.ok());
+      CHECK(norm->has_own_loops() == (i < 7));
+    }
+  }
+  for (const DataType half : {DataType::kFloat16, DataType::kBFloat16}) {
+    for (const RmsNormRecipe& recipe :
+         {RmsNormalizationRecipe(half, half, DataType::kFloat),
+          SimplifiedLayerNormalizationRecipe(half, half)}) {
+      CHECK(AddRmsNorm::Create(recipe)->has_own_loops());
+    }
+  }
+}
+
+// x = {3, 4}, so that its mean square is 12.5.
+TEST_CASE("One element of scale serves all, and factors are given",
+          "[kernels]") {
+  RmsNormRecipe recipe = RmsNormalizationRecipe(
+      DataType::kFloat, DataType::kFloat, DataType::kFloat);
+  const auto norm = AddRmsNorm::Create(recipe);
+  REQUIRE(norm.ok());
+  const float a[] = {1, 2, 3, 4}, b[] = {2, 2, 0, 0}, scale[] = {10};
+  float y[4] = {};
+  double factors[2] = {};
+  ThreadPool threads(1);
+  const absl::Status status = norm->Run({.rows = 2,
+                                         .length = 2,
+                                         .a = a,
+                                         .b = b,
+                                         .scale = scale,
+                                         .scale_count = 1,
+                                         .y = y,
+                                         .factors = factors},
+                                        threads);
+  REQUIRE(status.ok());
+  const float root = std::sqrt(12.5f);
+  CHECK(factors[0] == static_cast<double>(root));
+  CHECK(factors[1] == static_cast<double>(root));
+  CHECK(y[0] == 3 / root * 10);
+  CHECK(y[3] == 4 / root * 10);
+}
+
+absl::Status Run(const RmsNormRecipe& recipe, AddRmsNormOperands operands) {
+  const auto norm = AddRmsNorm::Create(recipe);
+  if (!norm.ok()) return norm.status();
+  ThreadPool threads(1);
+  return norm->Run(operands, threads);
+}
+
+TEST_CASE("Operands and types that do not fit are refused", "[kernels]") {
+  const DataType f32 = DataType::kFloat, f16 = DataType::kFloat16;
+  const RmsNormRecipe good = RmsNormalizationRecipe(f32, f32, f32);
+  const auto message = [](const absl::Status& status) {
+    return std::string(status.message());
+  };
+  CHECK(Run(good, {.rows = 0, .length = 4, .scale_count = 4}).ok());
+  CHECK(Run(good, {.rows = 1 << 30, .length = 0, .scale_count = 0}).ok());
+  CHECK(message(Run(good, {.rows = -1, .length = 4, .scale_count = 4})) ==
+        "a norm of -1 rows of 4 elements");
+  CHECK(message(Run(good, {.rows = 1, .length = 4, .scale_count = 3})) ==
+        "the scale of a norm has 3 elements, expected 4");
+  RmsNormRecipe bad = good;
+  bad.scale_types = {f16};
+  CHECK(message(Run(bad, {})) ==
+        "the scale of a norm is float16 where its row is float");
+  bad = good;
+  bad.row_steps[0] = {RowStep::Op::kCast, f16};
+  CHECK(message(Run(bad, {})) ==
+        "the factor of a norm is float where its row is float16");
+  bad = good;
+  bad.square_type = DataType::kInt32;
+  CHECK(message(Run(bad, {})) ==
+        "a norm computes in float, double, float16 or bfloat16, not int32");
 }
 
 }  // namespace
