@@ -106,6 +106,12 @@ HWY_INLINE Bits<D> HalfBitsFromFloats(D d, hn::Vec<D> v) {
   return hn::Or(result, sign);
 }
 
+// Of each 32-bit lane.
+template <class D>
+HWY_INLINE Bits<D> UpperHalves(D) {
+  return hn::Set(BitsTag<D>(), static_cast<int32_t>(0xffff0000u));
+}
+
 // The float's bits with those below a BFloat16 to be cut off.
 template <class D>
 HWY_INLINE Bits<D> RoundedToBFloat16Bits(D, hn::Vec<D> v) {
@@ -139,7 +145,7 @@ HWY_INLINE hn::Vec<D> LoadElements(D d, const BFloat16* from) {
   return hn::BitCast(d, hn::ShiftLeft<16>(bits));
 }
 
-// ---- stores of lanes that are canonical, with one rounding
+// ---- stores with one rounding; for BFloat16 of lanes as RoundLanes needs them
 
 template <class D>
 HWY_INLINE void StoreElements(D d, hn::Vec<D> v, hn::TFromD<D>* to) {
@@ -166,15 +172,15 @@ HWY_INLINE void StoreElements(D d, hn::Vec<D> v, BFloat16* to) {
   hn::StoreU(hn::DemoteTo(du16, high), du16, &to->bits);
 }
 
-// What StoreElements of other lanes needs before, to keep a NaN's payload as
-// Narrow does. Only BFloat16's rounding could lose a NaN.
+// What StoreElements needs before, to keep a NaN of any payload as Narrow does.
+// Only BFloat16's rounding could lose it.
 template <typename T, class D>
 HWY_INLINE hn::Vec<D> QuietForStore(D d, hn::Vec<D> v) {
   if constexpr (std::is_same_v<T, BFloat16>) {
     const BitsTag<D> di;
     const auto bits = hn::BitCast(di, v);
-    const auto cut = hn::And(hn::Or(bits, hn::Set(di, 0x400000)),
-                             hn::Set(di, static_cast<int32_t>(0xffff0000u)));
+    const auto cut =
+        hn::And(hn::Or(bits, hn::Set(di, 0x400000)), UpperHalves(d));
     return hn::IfThenElse(hn::Eq(v, v), v, hn::BitCast(d, cut));
   } else {
     return v;
@@ -183,6 +189,8 @@ HWY_INLINE hn::Vec<D> QuietForStore(D d, hn::Vec<D> v) {
 
 // ---- rounding to T within a register; a NaN stays some NaN
 
+// For BFloat16, a NaN must have no payload below its own. That is so for what
+// is computed from BFloat16 elements and canonical numbers.
 template <typename T, class D>
 HWY_INLINE hn::Vec<D> RoundLanes(D d, hn::Vec<D> v) {
   if constexpr (std::is_same_v<T, Half>) {
@@ -193,13 +201,46 @@ HWY_INLINE hn::Vec<D> RoundLanes(D d, hn::Vec<D> v) {
     return FloatsFromHalfBits(d, HalfBitsFromFloats(d, v));
 #endif
   } else if constexpr (std::is_same_v<T, BFloat16>) {
-    const BitsTag<D> di;
-    const auto bits = RoundedToBFloat16Bits(d, CanonicalLanes(d, v));
-    return hn::BitCast(
-        d, hn::And(bits, hn::Set(di, static_cast<int32_t>(0xffff0000u))));
+    const auto bits = RoundedToBFloat16Bits(d, v);
+    return hn::BitCast(d, hn::And(bits, UpperHalves(d)));
   } else {
     return v;
   }
+}
+
+// ---- 2 * Lanes(d) BFloat16 elements as they are in memory: those of even
+// index, and those of odd index. This needs no shuffles.
+
+template <class D>
+struct EvenOdd {
+  hn::Vec<D> even, odd;
+};
+
+template <class D>
+HWY_INLINE EvenOdd<D> LoadPairs(D d, const BFloat16* from) {
+#if HWY_TARGET == HWY_SCALAR
+  return {LoadElements(d, from), LoadElements(d, from + 1)};
+#else
+  const hn::Repartition<uint16_t, D> du16;
+  const auto bits = hn::BitCast(BitsTag<D>(), hn::LoadU(du16, &from->bits));
+  return {hn::BitCast(d, hn::ShiftLeft<16>(bits)),
+          hn::BitCast(d, hn::And(bits, UpperHalves(d)))};
+#endif
+}
+
+template <class D>
+HWY_INLINE void StorePairs(D d, const EvenOdd<D>& v, BFloat16* to) {
+#if HWY_TARGET == HWY_SCALAR
+  StoreElements(d, v.even, to);
+  StoreElements(d, v.odd, to + 1);
+#else
+  const hn::RebindToUnsigned<D> du32;
+  const hn::Repartition<uint16_t, D> du16;
+  const auto even = hn::BitCast(du32, RoundedToBFloat16Bits(d, v.even));
+  const auto odd = hn::And(RoundedToBFloat16Bits(d, v.odd), UpperHalves(d));
+  const auto both = hn::Or(hn::ShiftRight<16>(even), hn::BitCast(du32, odd));
+  hn::StoreU(hn::BitCast(du16, both), du16, &to->bits);
+#endif
 }
 
 }  // namespace addnorm::runtime::HWY_NAMESPACE

@@ -32,13 +32,45 @@ inline constexpr size_t kSumLanes = 32;
 // that only changes its type and keeps the payload of a NaN.
 enum class Result { kComputed, kConverted };
 
-template <Result kResult, class D, typename Out>
-HWY_INLINE void StoreResult(D d, hn::Vec<D> v, Out* out) {
+template <Result kResult, typename Out, class D>
+HWY_INLINE hn::Vec<D> ToStore(D d, hn::Vec<D> v) {
   if constexpr (kResult == Result::kComputed) {
-    StoreElements(d, CanonicalLanes(d, v), out);
+    return CanonicalLanes(d, v);
   } else {
-    StoreElements(d, QuietForStore<Out>(d, v), out);
+    return QuietForStore<Out>(d, v);
   }
+}
+
+// Where all are BFloat16, a step takes them in pairs (LoadPairs).
+template <typename... Ts>
+constexpr bool kInPairs = (std::is_same_v<Ts, BFloat16> && ...);
+
+template <typename... Ts>
+constexpr size_t kElementsOfStep = hn::MaxLanes(hn::ScalableTag<float>()) *
+                                   (kInPairs<Ts...> ? 2 : 1);
+template <>
+constexpr size_t kElementsOfStep<double> =
+    hn::MaxLanes(hn::ScalableTag<double>());
+template <typename... Ts>
+constexpr size_t kElementsOfStep<double, Ts...> = kElementsOfStep<double>;
+
+// One step at each offset of the row, the last with a copy of what is left.
+//
+// step(a, b, out) is given pointers; operands a and b may be the same.
+template <typename A, typename B, typename Out, typename Step>
+HWY_INLINE void ForSteps(size_t n, const A* a, const B* b, Out* out,
+                         Step step) {
+  constexpr size_t kStep = kElementsOfStep<A, B, Out>;
+  size_t i = 0;
+  for (; i + kStep <= n; i += kStep) step(a + i, b + i, out + i);
+  if (i == n) return;
+  A last_a[kStep] = {};
+  B last_b[kStep] = {};
+  Out last_out[kStep];
+  std::memcpy(last_a, a + i, (n - i) * sizeof(A));
+  std::memcpy(last_b, b + i, (n - i) * sizeof(B));
+  step(last_a, last_b, last_out);
+  std::memcpy(out + i, last_out, (n - i) * sizeof(Out));
 }
 
 // out may be a or b where elements are of the same size.
@@ -46,45 +78,41 @@ template <Result kResult = Result::kComputed, typename A, typename B,
           typename Out, typename F>
 HWY_INLINE void MapRows(size_t n, const A* a, const B* b, Out* out, F f) {
   const WideTag<A> d;
-  constexpr size_t kStep = hn::MaxLanes(d);
-  const auto map = [&](const A* from_a, const B* from_b, Out* to) HWY_ATTR {
-    StoreResult<kResult>(d, f(LoadElements(d, from_a), LoadElements(d, from_b)),
-                         to);
+  const auto result = [d, &f](auto va, auto vb) HWY_ATTR {
+    return ToStore<kResult, Out>(d, f(va, vb));
   };
-  size_t i = 0;
-  for (; i + kStep <= n; i += kStep) map(a + i, b + i, out + i);
-  if (i == n) return;
-  A last_a[kStep] = {};
-  B last_b[kStep] = {};
-  Out last_out[kStep];
-  std::memcpy(last_a, a + i, (n - i) * sizeof(A));
-  std::memcpy(last_b, b + i, (n - i) * sizeof(B));
-  map(last_a, last_b, last_out);
-  std::memcpy(out + i, last_out, (n - i) * sizeof(Out));
+  ForSteps(n, a, b, out, [&](const A* pa, const B* pb, Out* to) HWY_ATTR {
+    if constexpr (kInPairs<A, B, Out>) {
+      const auto va = LoadPairs(d, pa), vb = LoadPairs(d, pb);
+      StorePairs(d, {result(va.even, vb.even), result(va.odd, vb.odd)}, to);
+    } else {
+      StoreElements(d, result(LoadElements(d, pa), LoadElements(d, pb)), to);
+    }
+  });
 }
 
 template <Result kResult = Result::kComputed, typename A, typename Out,
           typename F>
 HWY_INLINE void MapRow(size_t n, const A* a, Out* out, F f) {
   const WideTag<A> d;
-  constexpr size_t kStep = hn::MaxLanes(d);
-  const auto map = [&](const A* from, Out* to) HWY_ATTR {
-    StoreResult<kResult>(d, f(LoadElements(d, from)), to);
-  };
-  size_t i = 0;
-  for (; i + kStep <= n; i += kStep) map(a + i, out + i);
-  if (i == n) return;
-  A last_a[kStep] = {};
-  Out last_out[kStep];
-  std::memcpy(last_a, a + i, (n - i) * sizeof(A));
-  map(last_a, last_out);
-  std::memcpy(out + i, last_out, (n - i) * sizeof(Out));
+  const auto result = [d, &f](auto v)
+                          HWY_ATTR { return ToStore<kResult, Out>(d, f(v)); };
+  ForSteps(n, a, a, out, [&](const A* from, const A*, Out* to) HWY_ATTR {
+    if constexpr (kInPairs<A, Out>) {
+      const auto v = LoadPairs(d, from);
+      StorePairs(d, {result(v.even), result(v.odd)}, to);
+    } else {
+      StoreElements(d, result(LoadElements(d, from)), to);
+    }
+  });
 }
 
 // ---- sums
 
 // The 32 lanes of one sum: element i of the row is added to lane i mod 32.
-template <class D>
+// Elements in pairs have those of even index in one vector, of odd index in the
+// next; else vectors are in order.
+template <class D, bool kPairs>
 struct SumLanes {
   static constexpr size_t kStep = hn::MaxLanes(D());
   static constexpr size_t kVectors = kSumLanes / kStep;
@@ -95,11 +123,17 @@ struct SumLanes {
 
   // lane k += lane k + h for h = 16, 8, 4, 2, 1
   HWY_INLINE hn::TFromD<D> Total() {
-    for (size_t h = kVectors / 2; h > 0; h /= 2) {
+    constexpr size_t kLast = kPairs ? 2 : 1;
+    for (size_t h = kVectors / 2; h >= kLast; h /= 2) {
       for (size_t k = 0; k < h; ++k) lanes[k] = hn::Add(lanes[k], lanes[k + h]);
     }
+    if constexpr (kPairs) return Halve(lanes[0]) + Halve(lanes[1]);
+    return Halve(lanes[0]);
+  }
+
+  static HWY_INLINE hn::TFromD<D> Halve(hn::Vec<D> v) {
     HWY_ALIGN hn::TFromD<D> last[kStep];
-    hn::Store(lanes[0], D(), last);
+    hn::Store(v, D(), last);
     for (size_t h = kStep / 2; h > 0; h /= 2) {
       for (size_t k = 0; k < h; ++k) last[k] += last[k + h];
     }
@@ -109,57 +143,77 @@ struct SumLanes {
   hn::Vec<D> lanes[kVectors];
 };
 
-// Adds the next 32 elements, whose vectors are vectors(0), vectors(kStep), ….
-template <class D, typename Vectors>
-HWY_INLINE void AddBlock(SumLanes<D>& sum, Vectors vectors) {
-  for (size_t k = 0; k < SumLanes<D>::kVectors; ++k) {
-    sum.lanes[k] = hn::Add(sum.lanes[k], vectors(k * SumLanes<D>::kStep));
-  }
+template <typename T>
+using SumLanesOf = SumLanes<WideTag<T>, kInPairs<T>>;
+
+// add(a, b, out) for each 32 elements, the last with zeros beyond the row.
+template <typename T, typename Add>
+HWY_INLINE void ForBlocks(size_t n, const T* a, const T* b, T* out, Add add) {
+  size_t i = 0;
+  for (; i + kSumLanes <= n; i += kSumLanes) add(a + i, b + i, out + i);
+  if (i == n) return;
+  T last_a[kSumLanes] = {}, last_b[kSumLanes] = {}, last_out[kSumLanes];
+  std::memcpy(last_a, a + i, (n - i) * sizeof(T));
+  std::memcpy(last_b, b + i, (n - i) * sizeof(T));
+  add(last_a, last_b, last_out);
+  if (out != nullptr) std::memcpy(out + i, last_out, (n - i) * sizeof(T));
 }
 
 // Sum of f(a[i]) over the row, f(0) being 0.
-template <typename A, typename F>
-HWY_INLINE ComputeType<A> RowSum(size_t n, const A* a, F f) {
-  const WideTag<A> d;
-  SumLanes<WideTag<A>> sum;
-  const auto add = [&](const A* from) HWY_ATTR {
-    AddBlock(sum,
-             [&](size_t k) HWY_ATTR { return f(LoadElements(d, from + k)); });
+template <typename T, typename F>
+HWY_INLINE ComputeType<T> RowSum(size_t n, const T* a, F f) {
+  const WideTag<T> d;
+  using Sum = SumLanesOf<T>;
+  Sum sum;
+  const auto block = [&](const T* from, const T*, T*) HWY_ATTR {
+    for (size_t k = 0; k < Sum::kVectors; ++k) {
+      if constexpr (kInPairs<T>) {
+        const auto v = LoadPairs(d, from + k * Sum::kStep);
+        sum.lanes[k] = hn::Add(sum.lanes[k], f(v.even));
+        ++k;
+        sum.lanes[k] = hn::Add(sum.lanes[k], f(v.odd));
+      } else {
+        const auto v = LoadElements(d, from + k * Sum::kStep);
+        sum.lanes[k] = hn::Add(sum.lanes[k], f(v));
+      }
+    }
   };
-  size_t i = 0;
-  for (; i + kSumLanes <= n; i += kSumLanes) add(a + i);
-  if (i < n) {
-    A last[kSumLanes] = {};
-    std::memcpy(last, a + i, (n - i) * sizeof(A));
-    add(last);
-  }
+  ForBlocks(n, a, a, static_cast<T*>(nullptr), block);
   return sum.Total();
 }
 
 // The same, of f(x[i]) where x[i] = g(a[i], b[i]) is stored; x may be a or b.
+// f gives a NaN for a NaN.
 template <typename T, typename G, typename F>
 HWY_INLINE ComputeType<T> MapAndSumRows(size_t n, const T* a, const T* b, T* x,
                                         G g, F f) {
   const WideTag<T> d;
-  SumLanes<WideTag<T>> sum;
-  const auto add = [&](const T* from_a, const T* from_b, T* to) HWY_ATTR {
-    AddBlock(sum, [&](size_t k) HWY_ATTR {
-      const auto v = CanonicalLanes(
-          d, g(LoadElements(d, from_a + k), LoadElements(d, from_b + k)));
-      StoreElements(d, v, to + k);
-      return f(RoundLanes<T>(d, v));
-    });
+  using Sum = SumLanesOf<T>;
+  Sum sum;
+  const auto add = [&](size_t k, hn::Vec<WideTag<T>> v) HWY_ATTR {
+    sum.lanes[k] = hn::Add(sum.lanes[k], f(RoundLanes<T>(d, v)));
   };
-  size_t i = 0;
-  for (; i + kSumLanes <= n; i += kSumLanes) add(a + i, b + i, x + i);
-  if (i < n) {
-    T last_a[kSumLanes] = {}, last_b[kSumLanes] = {}, last_x[kSumLanes];
-    std::memcpy(last_a, a + i, (n - i) * sizeof(T));
-    std::memcpy(last_b, b + i, (n - i) * sizeof(T));
-    add(last_a, last_b, last_x);
-    std::memcpy(x + i, last_x, (n - i) * sizeof(T));
-  }
-  return sum.Total();
+  const auto block = [&](const T* pa, const T* pb, T* to) HWY_ATTR {
+    for (size_t k = 0; k < Sum::kVectors; ++k) {
+      const size_t at = k * Sum::kStep;
+      if constexpr (kInPairs<T>) {
+        const auto va = LoadPairs(d, pa + at), vb = LoadPairs(d, pb + at);
+        const EvenOdd<WideTag<T>> v = {g(va.even, vb.even), g(va.odd, vb.odd)};
+        StorePairs(d, v, to + at);
+        add(k, v.even);
+        add(++k, v.odd);
+      } else {
+        const auto v = g(LoadElements(d, pa + at), LoadElements(d, pb + at));
+        StoreElements(d, v, to + at);
+        add(k, v);
+      }
+    }
+  };
+  ForBlocks(n, a, b, x, block);
+  const ComputeType<T> total = sum.Total();
+  // NaNs are rare, and the sum tells: they are made canonical afterwards.
+  if (total != total) MapRow(n, x, x, [](auto v) HWY_ATTR { return v; });
+  return total;
 }
 
 }  // namespace addnorm::runtime::HWY_NAMESPACE
