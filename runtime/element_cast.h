@@ -74,17 +74,16 @@ class ElementCast {
 // Toward zero; see above for what is out of range.
 template <typename To, typename From>
 To Truncated(From value) {
-  if (value != value) return 0;
   constexpr From kTwo63 = 0x1p63f;
+  if (value >= -kTwo63 && value < kTwo63)
+    return static_cast<To>(static_cast<int64_t>(value));
+  if (value != value) return 0;
+  if (value < 0) return static_cast<To>(std::numeric_limits<int64_t>::min());
   if constexpr (std::is_same_v<To, uint64_t>) {
-    if (value >= 2 * kTwo63) return std::numeric_limits<uint64_t>::max();
-    if (value >= kTwo63) return static_cast<uint64_t>(value);
+    return value < 2 * kTwo63 ? static_cast<uint64_t>(value)
+                              : std::numeric_limits<uint64_t>::max();
   }
-  if (value >= kTwo63)
-    return static_cast<To>(std::numeric_limits<int64_t>::max());
-  if (value < -kTwo63)
-    return static_cast<To>(std::numeric_limits<int64_t>::min());
-  return static_cast<To>(static_cast<int64_t>(value));
+  return static_cast<To>(std::numeric_limits<int64_t>::max());
 }
 
 // One element, for types that C++ has and the two half types.

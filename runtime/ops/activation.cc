@@ -34,7 +34,7 @@ constexpr auto kSoftsign = []<typename T>(T x) -> T {
 constexpr auto kMish = []<typename T>(T x) -> T {
   return x * std::tanh(kSoftplus(x));
 };
-// Wins over by a NaN, which is neither less nor more.
+// A NaN is not less, so it stays.
 constexpr auto kRelu = []<typename T>(T x) -> T { return x < 0 ? T{0} : x; };
 constexpr auto kHardSwish = []<typename T>(T x) -> T {
   const T gate = x / T{6} + T{0.5};
