@@ -7,7 +7,7 @@
 //
 // It is no optimiser: no node is merged, moved or left out. Calls of functions
 // run the function's nodes, or the row kernel that does the same arithmetic
-// (row_program.h).
+// (fused_calls.h).
 //
 //   ASSIGN_OR_RETURN(auto executor, Executor::Create(model, {.threads = 2}));
 //   ASSIGN_OR_RETURN(std::vector<Tensor> outputs, executor->Run(inputs));
@@ -21,6 +21,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "passes/ir/model.h"
+#include "runtime/fused_calls.h"
 #include "runtime/graph_plan.h"
 #include "runtime/op.h"
 #include "runtime/tensor.h"
@@ -42,6 +43,8 @@ class RunObserver {
 struct ExecutorOptions {
   int threads = 1;
   RunObserver* observer = nullptr;  // must outlive the executor
+  // Off: fused ops too are run node by node.
+  bool row_kernels = true;
 };
 
 class Executor {
@@ -77,7 +80,7 @@ class Executor {
   absl::Status RunStep(Frame& frame, const Step& step);
   absl::StatusOr<std::vector<Tensor>> Compute(Frame& frame, const Step& step,
                                               std::vector<Tensor> inputs);
-  absl::StatusOr<std::vector<Tensor>> Call(const ir::Function& function,
+  absl::StatusOr<std::vector<Tensor>> Call(const Step& step,
                                            const Attributes& attributes,
                                            std::vector<Tensor> inputs);
   absl::StatusOr<const GraphPlan*> PlanOf(const ir::Function& function);
@@ -87,11 +90,12 @@ class Executor {
   std::shared_ptr<MemoryMeter> meter_;
   std::shared_ptr<MemoryMeter> weight_meter_;
   ThreadPool threads_;
-  RunResources resources_;
   Weights weights_;
+  RunResources resources_;
   std::unique_ptr<GraphPlan> plan_;
   absl::flat_hash_map<const ir::Function*, std::unique_ptr<GraphPlan>>
       function_plans_;
+  FusedCalls fused_calls_;
   int call_depth_ = 0;
 };
 

@@ -1,0 +1,42 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/ops/axis_split.h"
+
+#include "passes/ir/status_macros.h"
+#include "runtime/op.h"
+
+namespace addnorm::runtime {
+
+absl::StatusOr<int64_t> PositiveAxis(int64_t axis, int64_t rank) {
+  if (axis < -rank || axis >= rank) {
+    return OpContext::Invalid("axis {} is out of range for rank {}", axis,
+                              rank);
+  }
+  return axis < 0 ? axis + rank : axis;
+}
+
+absl::StatusOr<AxisSplit> SplitAt(const Dims& dims, int64_t axis) {
+  AxisSplit split;
+  ASSIGN_OR_RETURN(split.axis,
+                   PositiveAxis(axis, static_cast<int64_t>(dims.size())));
+  for (int64_t i = 0; i < static_cast<int64_t>(dims.size()); ++i) {
+    (i < split.axis    ? split.outer
+     : i == split.axis ? split.length
+                       : split.inner) *= dims[i];
+  }
+  return split;
+}
+
+absl::StatusOr<AxisSplit> FlattenAt(const Dims& dims, int64_t axis) {
+  AxisSplit split;
+  const int64_t rank = static_cast<int64_t>(dims.size());
+  split.axis = axis;
+  if (axis != rank) {
+    ASSIGN_OR_RETURN(split.axis, PositiveAxis(axis, rank));
+  }
+  for (int64_t i = 0; i < rank; ++i)
+    (i < split.axis ? split.outer : split.length) *= dims[i];
+  return split;
+}
+
+}  // namespace addnorm::runtime
