@@ -25,7 +25,7 @@ absl::StatusOr<std::vector<Tensor>> Run(const std::string& node,
                                         const Dims& w_dims = {1},
                                         const Dims& b_dims = {1}) {
   return RunText(R"(<ir_version: 8, opset_import: ["" : 17]>
-      g (float[...] x, float[...] w, float[...] b) => (float[...] y) { y = )" +
+      g (float[] x, float[] w, float[] b) => (float[] y) { y = )" +
                      node + "}",
                  {MakeTensor<float>(x_dims, Numbers(x_dims)),
                   MakeTensor<float>(w_dims, Numbers(w_dims)),
@@ -135,7 +135,7 @@ TEST_CASE("Pooling counts and ignores the padding", "[runtime]") {
   const auto pool = [](const std::string& node) {
     const auto y = RunText(
         "<ir_version: 8, opset_import: [\"\" : 19]> g (float[1,1,2,3] x)"
-        " => (float[...] y) { y = " +
+        " => (float[] y) { y = " +
             node + "(x) }",
         {MakeTensor<float>({1, 1, 2, 3}, {1, 2, 3, 4, 5, 6})});
     return y.ok() ? ValuesOf<float>(y->at(0)) : std::vector<float>();
@@ -155,7 +155,7 @@ TEST_CASE("MaxPool tells where its results are from", "[runtime]") {
   for (const std::string order : {"0", "1"}) {
     const auto y = RunText(
         "<ir_version: 8, opset_import: [\"\" : 17]> g (float[1,2,2,3] x)"
-        " => (float[...] y, int64[...] i) {"
+        " => (float[] y, int64[] i) {"
         " y, i = MaxPool<kernel_shape = [2, 2], storage_order = " +
             order + ">(x) }",
         {MakeTensor<float>({1, 2, 2, 3},

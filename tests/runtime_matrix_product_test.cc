@@ -166,7 +166,7 @@ TEST_CASE("A product over no elements is zero", "[runtime]") {
 // ---- operators
 
 constexpr char kMatMul[] = R"(<ir_version: 8, opset_import: ["" : 17]>
-  g (float[...] a, float[...] b) => (float[...] y) { y = MatMul(a, b) })";
+  g (float[] a, float[] b) => (float[] y) { y = MatMul(a, b) })";
 
 absl::StatusOr<std::vector<Tensor>> MatMul(const Dims& a, const Dims& b) {
   const auto fill = [](const Dims& dims) {
@@ -219,7 +219,7 @@ TEST_CASE("FusedMatMul transposes and scales", "[runtime]") {
   const auto y =
       RunText(R"(<ir_version: 8,
       opset_import: ["" : 17, "com.microsoft" : 1]>
-    g (float[...] a, float[...] b) => (float[...] y) {
+    g (float[] a, float[] b) => (float[] y) {
       y = com.microsoft.FusedMatMul<transBatchA = 1, transB = 1,
                                     alpha = 0.5>(a, b) })",
               {MakeTensor<float>({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8}),
@@ -236,7 +236,7 @@ TEST_CASE("Einsum refuses equations that fit no operands", "[runtime]") {
     CAPTURE(equation);
     const auto y = RunText(
         R"(<ir_version: 8, opset_import: ["" : 17]>
-           g (float[...] a) => (float[...] y) { y = Einsum<equation = ")" +
+           g (float[] a) => (float[] y) { y = Einsum<equation = ")" +
             equation + R"(">(a) })",
         {MakeTensor<float>({3}, {1, 2, 3})});
     CHECK(y.ok() == (equation == "...->..."));
@@ -246,7 +246,7 @@ TEST_CASE("Einsum refuses equations that fit no operands", "[runtime]") {
 TEST_CASE("Einsum sums, broadcasts and takes diagonals", "[runtime]") {
   const auto einsum = [](const std::string& equation) {
     return RunText(R"(<ir_version: 8, opset_import: ["" : 17]>
-        g (int32[2,2] a, int32[2,2] b) => (int32[...] y) {
+        g (int32[2,2] a, int32[2,2] b) => (int32[] y) {
           y = Einsum<equation = ")" +
                        equation + R"(">(a, b) })",
                    {MakeTensor<int32_t>({2, 2}, {1, 2, 3, 4}),
@@ -273,7 +273,7 @@ TEST_CASE("QLinearMatMul takes a scale for each row and column", "[runtime]") {
       R"(<ir_version: 10, opset_import: ["" : 21]>
       g (int8[2,2] a, float[2] a_scale, int8[2] a_zero, uint8[2,2] b,
          float[2] b_scale, uint8[2] b_zero, float y_scale, int8 y_zero)
-        => (int8[...] y) {
+        => (int8[] y) {
         y = QLinearMatMul(a, a_scale, a_zero, b, b_scale, b_zero, y_scale,
                           y_zero) })",
       {MakeTensor<int8_t>({2, 2}, {1, 2, 3, -4}),
@@ -295,7 +295,7 @@ TEST_CASE("Gemm refuses what does not broadcast", "[runtime]") {
           dims, std::vector<float>(*runtime::ElementCount(dims), 1));
     };
     return RunText(R"(<ir_version: 8, opset_import: ["" : 17]>
-        g (float[...] a, float[...] b, float[...] c) => (float[...] y) {
+        g (float[] a, float[] b, float[] c) => (float[] y) {
           y = Gemm<transB = 1>(a, b, c) })",
                    {ones(a), ones({4, 3}), ones(c)});
   };

@@ -28,8 +28,8 @@ absl::StatusOr<std::vector<Tensor>> Run(const std::string& type, int opset,
                                         const std::string& node, Tensor x,
                                         int threads = 1) {
   return RunText("<ir_version: 8, opset_import: [\"\" : " +
-                     std::to_string(opset) + "]> g (" + type + "[...] x) => (" +
-                     type + "[...] y) { " + node + " }",
+                     std::to_string(opset) + "]> g (" + type + "[] x) => (" +
+                     type + "[] y) { " + node + " }",
                  {std::move(x)}, threads);
 }
 
@@ -270,7 +270,7 @@ TEST_CASE("Normalisations have scales for channels", "[runtime]") {
     }
     return RunText(
         "<ir_version: 8, opset_import: [\"\" : " + std::to_string(opset) +
-            "]> g (double[1,4,2] x, double[...] s, double[...] b)"
+            "]> g (double[1,4,2] x, double[] s, double[] b)"
             " => (double[1,4,2] y) { y = " +
             node + "}",
         {MakeTensor<double>({1, 4, 2}, {1, 3, 1, 3, 5, 9, 5, 9}),
