@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/tensor_file.h"
 
-#include <cerrno>
-#include <filesystem>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -11,27 +10,13 @@
 #include "passes/ir/check.h"
 #include "passes/ir/status_macros.h"
 #include "proto/errors.h"
-#include "proto/model_file.h"
-#include "proto/temporary_file.h"
 #include "proto/tensor_encoding.h"
+#include "proto/whole_file.h"
 
 namespace addnorm::proto {
 namespace {
 
 using onnx::TensorProto;
-
-absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
-  ASSIGN_OR_RETURN(const Input input, OpenInput(path));
-  std::string bytes;
-  char block[1 << 16];
-  while (true) {
-    const int64_t n =
-        ReadFully(input.fd.get(), block, sizeof(block), bytes.size());
-    if (n < 0) return ErrnoError(errno, path);
-    bytes.append(block, static_cast<size_t>(n));
-    if (static_cast<size_t>(n) < sizeof(block)) return bytes;
-  }
-}
 
 absl::StatusOr<ir::Tensor> FromProto(TensorProto& proto) {
   if (proto.data_location() == TensorProto::EXTERNAL)
@@ -73,8 +58,8 @@ absl::StatusOr<ir::Tensor> ReadTensorFile(const std::string& path) {
   return WithContext(WithTensorName(tensor.status(), proto.name()), path);
 }
 
-absl::Status WriteTensorFile(const ir::Tensor& tensor,
-                             const std::string& path) {
+absl::Status WriteTensorFile(const ir::Tensor& tensor, const std::string& path,
+                             bool replace) {
   TensorProto proto;
   proto.set_name(tensor.name);
   proto.set_data_type(static_cast<int32_t>(tensor.type));
@@ -82,14 +67,15 @@ absl::Status WriteTensorFile(const ir::Tensor& tensor,
   const std::string* elements = tensor.inline_bytes();
   ADDNORM_CHECK(elements != nullptr, "elements are not inline");
   proto.set_raw_data(*elements);
+  // protobuf counts bytes in an int.
+  if (proto.ByteSizeLong() > std::numeric_limits<int>::max()) {
+    return absl::ResourceExhaustedError(fmt::format(
+        "{}: {} bytes are more than the 2 GiB that a TensorProto can have\n"
+        "hint: --format npy has no such limit",
+        path, elements->size()));
+  }
   const std::string bytes = proto.SerializeAsString();
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  ASSIGN_OR_RETURN(TemporaryFile file,
-                   TemporaryFile::Create(folder.empty() ? "." : folder));
-  if (const int error =
-          WriteFully(file.fd(), bytes.data(), bytes.size(), /*offset=*/0))
-    return ErrnoError(error, path);
-  return file.Publish(path, /*replace=*/true);
+  return WriteWholeFile(path, bytes, replace);
 }
 
 }  // namespace addnorm::proto

@@ -23,8 +23,9 @@ namespace addnorm::proto {
 absl::StatusOr<ir::Tensor> ReadTensorFile(const std::string& path);
 
 // The elements must be inline; they become raw_data. An existing file is
-// replaced when the new one is complete.
-absl::Status WriteTensorFile(const ir::Tensor& tensor, const std::string& path);
+// replaced when the new one is complete, or refused.
+absl::Status WriteTensorFile(const ir::Tensor& tensor, const std::string& path,
+                             bool replace = true);
 
 }  // namespace addnorm::proto
 

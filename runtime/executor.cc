@@ -84,9 +84,10 @@ Executor::Executor(const ir::Model& model, const ExecutorOptions& options)
     : model_(model),
       options_(options),
       meter_(std::make_shared<MemoryMeter>()),
+      weight_meter_(std::make_shared<MemoryMeter>()),
       threads_(options.threads),
-      resources_{threads_, meter_},
-      weights_(model, meter_) {}
+      weights_(model, weight_meter_),
+      resources_{threads_, meter_, weights_} {}
 
 absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
     const ir::Model& model, const ExecutorOptions& options) {
@@ -154,11 +155,11 @@ absl::Status Executor::LoadInitializers(Frame& frame) {
 }
 
 absl::Status Executor::RunStep(Frame& frame, const Step& step) {
-  if (options_.observer != nullptr) options_.observer->BeforeNode(step);
   std::vector<Tensor> inputs;
   inputs.reserve(step.inputs.size());
   for (const Slot slot : step.inputs)
     inputs.push_back(slot == kNoSlot ? Tensor() : frame.values[slot]);
+  if (options_.observer != nullptr) options_.observer->BeforeNode(step, inputs);
   // What dies here is the op's alone. Graphs of the node may still capture it.
   if (step.subgraphs.empty()) {
     for (const Slot slot : step.dying) frame.values[slot] = Tensor();
@@ -180,7 +181,7 @@ absl::StatusOr<std::vector<Tensor>> Executor::Compute(
     Frame& frame, const Step& step, std::vector<Tensor> inputs) {
   const Attributes attributes(*step.node, frame.caller);
   if (step.function != nullptr)
-    return Call(*step.function, attributes, std::move(inputs));
+    return Call(step, attributes, std::move(inputs));
   if (step.op == nullptr) {
     const std::string& domain = step.node->domain();
     return OpContext::Unsupported(
@@ -204,12 +205,19 @@ absl::StatusOr<const GraphPlan*> Executor::PlanOf(
   return plan.get();
 }
 
-absl::StatusOr<std::vector<Tensor>> Executor::Call(const ir::Function& function,
+absl::StatusOr<std::vector<Tensor>> Executor::Call(const Step& step,
                                                    const Attributes& attributes,
                                                    std::vector<Tensor> inputs) {
   if (call_depth_ >= kMaxCallDepth)
     return OpContext::Invalid("calls are nested deeper than {}", kMaxCallDepth);
-  ASSIGN_OR_RETURN(const GraphPlan* plan, PlanOf(function));
+  if (options_.row_kernels) {
+    OpContext call(kFusedRow, *step.node, attributes, step.opset,
+                   std::move(inputs), step.outputs.size(), resources_);
+    ASSIGN_OR_RETURN(const bool done, fused_calls_.Run(*step.function, call));
+    if (done) return call.TakeOutputs();
+    inputs = call.TakeInputs();
+  }
+  ASSIGN_OR_RETURN(const GraphPlan* plan, PlanOf(*step.function));
   ++call_depth_;
   absl::StatusOr<std::vector<Tensor>> outputs =
       RunGraph(*plan, std::move(inputs), {}, &attributes);

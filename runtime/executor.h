@@ -7,7 +7,7 @@
 //
 // It is no optimiser: no node is merged, moved or left out. Calls of functions
 // run the function's nodes, or the row kernel that does the same arithmetic
-// (row_program.h).
+// (fused_calls.h).
 //
 //   ASSIGN_OR_RETURN(auto executor, Executor::Create(model, {.threads = 2}));
 //   ASSIGN_OR_RETURN(std::vector<Tensor> outputs, executor->Run(inputs));
@@ -21,6 +21,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "passes/ir/model.h"
+#include "runtime/fused_calls.h"
 #include "runtime/graph_plan.h"
 #include "runtime/op.h"
 #include "runtime/tensor.h"
@@ -34,7 +35,7 @@ namespace addnorm::runtime {
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
-  virtual void BeforeNode(const Step&) {}
+  virtual void BeforeNode(const Step&, std::span<const Tensor> /*operands*/) {}
   // Operands that were handed over to the op are absent.
   virtual void AfterNode(const Step&, std::span<const Tensor> /*outputs*/) {}
 };
@@ -42,6 +43,8 @@ class RunObserver {
 struct ExecutorOptions {
   int threads = 1;
   RunObserver* observer = nullptr;  // must outlive the executor
+  // Off: fused ops too are run node by node.
+  bool row_kernels = true;
 };
 
 class Executor {
@@ -54,7 +57,11 @@ class Executor {
   // initializer. Errors name the node (or input) and what is wrong.
   absl::StatusOr<std::vector<Tensor>> Run(std::vector<Tensor> inputs);
 
-  const MemoryMeter& memory() const { return *meter_; }
+  // Buffers of values and of intermediate results; weights are counted apart,
+  // inputs are the caller's.
+  MemoryMeter& memory() { return *meter_; }
+  const MemoryMeter& weight_memory() const { return *weight_meter_; }
+  int thread_count() const { return threads_.thread_count(); }
   const GraphPlan& plan() const { return *plan_; }
 
  private:
@@ -73,7 +80,7 @@ class Executor {
   absl::Status RunStep(Frame& frame, const Step& step);
   absl::StatusOr<std::vector<Tensor>> Compute(Frame& frame, const Step& step,
                                               std::vector<Tensor> inputs);
-  absl::StatusOr<std::vector<Tensor>> Call(const ir::Function& function,
+  absl::StatusOr<std::vector<Tensor>> Call(const Step& step,
                                            const Attributes& attributes,
                                            std::vector<Tensor> inputs);
   absl::StatusOr<const GraphPlan*> PlanOf(const ir::Function& function);
@@ -81,12 +88,14 @@ class Executor {
   const ir::Model& model_;
   ExecutorOptions options_;
   std::shared_ptr<MemoryMeter> meter_;
+  std::shared_ptr<MemoryMeter> weight_meter_;
   ThreadPool threads_;
-  RunResources resources_;
   Weights weights_;
+  RunResources resources_;
   std::unique_ptr<GraphPlan> plan_;
   absl::flat_hash_map<const ir::Function*, std::unique_ptr<GraphPlan>>
       function_plans_;
+  FusedCalls fused_calls_;
   int call_depth_ = 0;
 };
 

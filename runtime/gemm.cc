@@ -2,23 +2,100 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/gemm.h"
 
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+
 #include "dnnl.h"
+#include "passes/ir/status_macros.h"
+#include "runtime/element_types.h"
+#include "runtime/matrix_product.h"
 
 namespace addnorm::runtime {
+namespace {
 
-absl::Status Gemm(const GemmShape& shape, const float* a, const float* b,
-                  float* c, ThreadPool& /*threads*/) {
-  const auto or_dense = [](int64_t stride, int64_t dense) {
-    return stride == 0 ? dense : stride;
-  };
+// oneDNN, where it was built with OpenMP, takes as many threads as OpenMP gives
+// the calling thread. Which OpenMP that is depends on how oneDNN was built, not
+// on our compiler, so it is looked up in the process; without one there is
+// nothing to set.
+class SingleThreaded {
+ public:
+  SingleThreaded() {
+    static const auto get =
+        reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
+    if (get == nullptr || set() == nullptr) return;
+    saved_ = get();
+    set()(1);
+  }
+  ~SingleThreaded() {
+    if (saved_ > 0) set()(saved_);
+  }
+  SingleThreaded(const SingleThreaded&) = delete;
+  SingleThreaded& operator=(const SingleThreaded&) = delete;
+
+ private:
+  static void (*set())(int) {
+    static const auto function = reinterpret_cast<void (*)(int)>(
+        dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
+    return function;
+  }
+  int saved_ = 0;
+};
+
+void CanonicaliseBlock(int64_t rows, int64_t columns, int64_t ld, float* c) {
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t column = 0; column < columns; ++column)
+      c[row * ld + column] = Canonical(c[row * ld + column]);
+  }
+}
+
+}  // namespace
+
+absl::Status GemmBlock(const GemmShape& shape, const float* a, const float* b,
+                       float* c, bool accumulate) {
+  const SingleThreaded single_threaded;
   const dnnl_status_t status =
       dnnl_sgemm(shape.transpose_a ? 'T' : 'N', shape.transpose_b ? 'T' : 'N',
                  shape.m, shape.n, shape.k, 1.0F, a,
-                 or_dense(shape.lda, shape.transpose_a ? shape.m : shape.k), b,
-                 or_dense(shape.ldb, shape.transpose_b ? shape.k : shape.n),
-                 0.0F, c, or_dense(shape.ldc, shape.n));
+                 shape.transpose_a ? shape.column_of_a() : shape.row_of_a(), b,
+                 shape.transpose_b ? shape.column_of_b() : shape.row_of_b(),
+                 accumulate ? 1.0F : 0.0F, c, shape.row_of_c());
   if (status == dnnl_success) return absl::OkStatus();
   return absl::InternalError("oneDNN refuses a matrix product");
+}
+
+absl::Status Gemm(const GemmShape& shape, const float* a, const float* b,
+                  float* c, ThreadPool& threads) {
+  if (shape.m == 0 || shape.n == 0) return absl::OkStatus();
+  if (shape.m == 1 || shape.n == 1 || shape.k == 0)
+    return MatrixProduct<float>(shape, a, b, c, {}, threads);
+  const int64_t row_blocks = (shape.m - 1) / kGemmBlockRows + 1;
+  const int64_t column_blocks = (shape.n - 1) / kGemmBlockColumns + 1;
+  // The leading dimensions stay those of the whole.
+  GemmShape block = shape;
+  block.lda = shape.transpose_a ? shape.column_of_a() : shape.row_of_a();
+  block.ldb = shape.transpose_b ? shape.column_of_b() : shape.row_of_b();
+  block.ldc = shape.row_of_c();
+  std::atomic<bool> refused = false;
+  threads.ParallelFor(
+      row_blocks * column_blocks, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t row = i / column_blocks * kGemmBlockRows;
+          const int64_t column = i % column_blocks * kGemmBlockColumns;
+          GemmShape part = block;
+          part.m = std::min(kGemmBlockRows, shape.m - row);
+          part.n = std::min(kGemmBlockColumns, shape.n - column);
+          float* to = c + row * block.ldc + column;
+          const absl::Status status =
+              GemmBlock(part, a + row * shape.row_of_a(),
+                        b + column * shape.column_of_b(), to, false);
+          if (!status.ok()) refused = true;
+          CanonicaliseBlock(part.m, part.n, block.ldc, to);
+        }
+      });
+  if (refused) return absl::InternalError("oneDNN refuses a matrix product");
+  return absl::OkStatus();
 }
 
 }  // namespace addnorm::runtime

@@ -36,6 +36,7 @@
 namespace addnorm::runtime {
 
 struct OpRow;
+class Weights;
 
 // How an op that has graphs runs them (If, Loop, Scan); the executor's part.
 class SubgraphRunner {
@@ -52,6 +53,7 @@ class SubgraphRunner {
 struct RunResources {
   ThreadPool& threads;
   std::shared_ptr<MemoryMeter> meter;
+  Weights& weights;
 };
 
 class OpContext {
@@ -91,9 +93,12 @@ class OpContext {
   // A tensor for intermediate results.
   absl::StatusOr<Tensor> Scratch(ir::DataType type, Dims dims);
   std::vector<Tensor> TakeOutputs() { return std::move(outputs_); }
+  std::vector<Tensor> TakeInputs() { return std::move(inputs_); }
 
   // ---- running
   ThreadPool& threads() { return resources_.threads; }
+  // For tensors that are attributes.
+  Weights& weights() { return resources_.weights; }
   SubgraphRunner& subgraphs() { return *subgraphs_; }
 
   // Calls f.operator()<T>() with the C++ type of the tensor's elements, if it

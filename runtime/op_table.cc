@@ -12,10 +12,11 @@ namespace addnorm::runtime {
 namespace {
 
 constexpr OpTable (*kGroups[])() = {
-    ArithmeticOps,  AttentionOps,   CastOps,          ContribOps,
-    ControlFlowOps, ConvolutionOps, CreationOps,      IndexingOps,
-    LogicOps,       MatMulOps,      NormalizationOps, QuantizationOps,
-    ReductionOps,   RmsNormOps,     ShapeOps,         UnaryOps};
+    ActivationOps,    ArithmeticOps,   AttentionOps,   BitwiseOps,
+    CastOps,          ContribOps,      ControlFlowOps, ConvolutionOps,
+    CreationOps,      IndexingOps,     LogicOps,       MatMulOps,
+    NormalizationOps, QuantizationOps, ReductionOps,   RmsNormOps,
+    ShapeOps,         UnaryOps,        VariadicOps};
 
 using OpIndex =
     absl::flat_hash_map<std::pair<std::string_view, std::string_view>,

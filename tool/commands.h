@@ -57,6 +57,7 @@ struct Command {
 
 RunFunction AddOptimize(CLI::App& app);
 RunFunction AddInspect(CLI::App& app);
+RunFunction AddRun(CLI::App& app);
 RunFunction AddPatterns(CLI::App& app);
 RunFunction AddVerify(CLI::App& app);
 
@@ -67,6 +68,7 @@ inline constexpr Command kCommands[] = {
      AddVerify},
     {"inspect", "show what is in a model and what optimize would do",
      AddInspect},
+    {"run", "run a model on the CPU, on given or generated inputs", AddRun},
     {"patterns", "list the spellings of RMSNorm that are recognised",
      AddPatterns},
 };

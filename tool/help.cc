@@ -28,6 +28,7 @@ Examples:
   onnx-addnorm optimize model.onnx --dry-run --explain
   onnx-addnorm optimize - - < model.onnx > fused.onnx
   onnx-addnorm inspect model.onnx --json
+  onnx-addnorm run model.onnx --inputs data --outputs out
 
 Exit codes:
     0  done, also when there was nothing to fuse

@@ -42,8 +42,21 @@ std::string ProgressText(uint64_t done, uint64_t total, double seconds) {
   return text;
 }
 
-Progress::Progress(bool is_shown)
-    : is_shown_(is_shown), start_(Clock::now()), next_(start_ + kDelay) {}
+std::string NodeProgressText(uint64_t done, uint64_t total, double seconds) {
+  const double share =
+      total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total);
+  std::string text = fmt::format("node {} of {} ({} %)", done + 1, total,
+                                 static_cast<int>(share * 100));
+  if (share >= kLeastShare)
+    text += ", " + TimeLeft(seconds * (1 - share) / share);
+  return text;
+}
+
+Progress::Progress(bool is_shown, TextFunction text)
+    : is_shown_(is_shown),
+      text_(text),
+      start_(Clock::now()),
+      next_(start_ + kDelay) {}
 
 void Progress::Update(uint64_t done, uint64_t total) {
   if (!is_shown_) return;
@@ -53,7 +66,7 @@ void Progress::Update(uint64_t done, uint64_t total) {
   next_ = now + kInterval;
   has_line_ = true;
   const std::chrono::duration<double> elapsed = now - start_;
-  WriteStderr(kErase + ProgressText(done, total, elapsed.count()));
+  WriteStderr(kErase + text_(done, total, elapsed.count()));
 }
 
 void Progress::Erase() {

@@ -1,0 +1,119 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/stepwise_norm.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/element_types.h"
+#include "runtime/kernels/cast_element.h"
+#include "runtime/kernels/row_ops.h"
+
+namespace addnorm::runtime {
+namespace {
+
+// f.operator()<T>() with the C++ type of one of the four types of a recipe.
+template <typename F>
+auto WithType(ir::DataType type, F f) {
+  switch (type) {
+    case ir::DataType::kDouble:
+      return f.template operator()<double>();
+    case ir::DataType::kFloat16:
+      return f.template operator()<Half>();
+    case ir::DataType::kBFloat16:
+      return f.template operator()<BFloat16>();
+    default:
+      return f.template operator()<float>();
+  }
+}
+
+template <typename From, typename To>
+void Cast(const From* from, To* to, size_t length) {
+  if constexpr (std::is_same_v<From, To>) {
+    std::copy_n(from, length, to);
+  } else if constexpr (kIsHalfType<From> && std::is_same_v<To, float>) {
+    WidenRow(from, to, length);
+  } else if constexpr (std::is_same_v<From, float> && kIsHalfType<To>) {
+    NarrowRow(from, to, length);
+  } else {
+    std::transform(from, from + length, to, CastElement<To, From>);
+  }
+}
+
+template <typename T>
+void ApplyTo(RowStep::Op op, T* row, const T* scale, T factor, T* scaled,
+             size_t length) {
+  switch (op) {
+    case RowStep::Op::kTimesFactor:
+      return BinaryRowScalar(BinaryOp::kMultiply, row, factor, row, length);
+    case RowStep::Op::kOverFactor:
+      return BinaryRowScalar(BinaryOp::kDivide, row, factor, row, length);
+    case RowStep::Op::kTimesScale:
+      return BinaryRows<T>(BinaryOp::kMultiply, row, scale, row, length);
+    case RowStep::Op::kTimesScaledFactor:
+      BinaryRowScalar(BinaryOp::kMultiply, scale, factor, scaled, length);
+      return BinaryRows<T>(BinaryOp::kMultiply, row, scaled, row, length);
+    case RowStep::Op::kCast:
+      return;
+  }
+}
+
+}  // namespace
+
+void CastRow(ir::DataType from_type, const void* from, ir::DataType to_type,
+             void* to, size_t length) {
+  WithType(from_type, [&]<typename From>() {
+    WithType(to_type, [&]<typename To>() {
+      Cast(static_cast<const From*>(from), static_cast<To*>(to), length);
+    });
+  });
+}
+
+StepwiseNorm::StepwiseNorm(const RmsNormRecipe& recipe, size_t length)
+    : recipe_(recipe),
+      length_(length),
+      row_(new std::byte[length * sizeof(double)]),
+      other_(new std::byte[length * sizeof(double)]) {}
+
+void StepwiseNorm::Add(const void* a, const void* b, void* x) const {
+  WithType(recipe_.type, [&]<typename T>() {
+    BinaryRows(BinaryOp::kAdd, static_cast<const T*>(a),
+               static_cast<const T*>(b), static_cast<T*>(x), length_);
+  });
+}
+
+double StepwiseNorm::SumOfSquares(const void* x) {
+  CastRow(recipe_.type, x, recipe_.square_type, row_.get(), length_);
+  return WithType(recipe_.square_type, [&]<typename T>() {
+    T* row = reinterpret_cast<T*>(row_.get());
+    UnaryRow<T>(UnaryOp::kSquare, row, row, length_);
+    return static_cast<double>(SumRow<T>(row, length_));
+  });
+}
+
+void StepwiseNorm::Normalise(const void* x, const void* scale, double factor,
+                             void* y) {
+  ir::DataType type = recipe_.type;
+  CastRow(type, x, type, row_.get(), length_);
+  for (const RowStep& step : recipe_.row_steps) {
+    if (step.op == RowStep::Op::kCast) {
+      CastRow(type, row_.get(), step.type, other_.get(), length_);
+      std::swap(row_, other_);
+      type = step.type;
+    } else {
+      Apply(step, type, scale, factor);
+    }
+  }
+  CastRow(type, row_.get(), type, y, length_);
+}
+
+void StepwiseNorm::Apply(const RowStep& step, ir::DataType type,
+                         const void* scale, double factor) {
+  WithType(type, [&]<typename T>() {
+    ApplyTo(step.op, reinterpret_cast<T*>(row_.get()),
+            static_cast<const T*>(scale), CastElement<T>(factor),
+            reinterpret_cast<T*>(other_.get()), length_);
+  });
+}
+
+}  // namespace addnorm::runtime

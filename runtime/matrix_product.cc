@@ -1,0 +1,274 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/matrix_product.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "passes/ir/status_macros.h"
+#include "runtime/kernels/row_product.h"
+#include "runtime/row_sum.h"
+
+namespace addnorm::runtime {
+namespace {
+
+constexpr int64_t kElementsAThread = 32768;
+
+template <typename A>
+A Multiply(A a, A b) {
+  if constexpr (std::is_integral_v<A>) {
+    return static_cast<A>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  } else {
+    return a * b;
+  }
+}
+
+// Writes the row's products at [row, column…), with the terms, to y.
+template <typename T>
+void FinishRow(const ProductTerms<T>& terms, int64_t row, int64_t column,
+               int64_t width, const ComputeType<T>* products, T* y) {
+  using A = ComputeType<T>;
+  if (terms.is_plain()) {
+    for (int64_t j = 0; j < width; ++j) y[j] = Rounded<T>(products[j]);
+    return;
+  }
+  const T* c = terms.c == nullptr
+                   ? nullptr
+                   : terms.c + row * terms.c_row + column * terms.c_column;
+  for (int64_t j = 0; j < width; ++j) {
+    A value = Multiply(terms.alpha, products[j]);
+    if (c != nullptr) {
+      value = WrappingAdd(value,
+                          Multiply(terms.beta, Widen(c[j * terms.c_column])));
+    }
+    y[j] = Rounded<T>(value);
+  }
+}
+
+// ---- no products at all
+
+template <typename T>
+void FinishZeros(const GemmShape& shape, const ProductTerms<T>& terms, T* y) {
+  const std::vector<ComputeType<T>> zeros(static_cast<size_t>(shape.n));
+  for (int64_t i = 0; i < shape.m; ++i)
+    FinishRow(terms, i, 0, shape.n, zeros.data(), y + i * shape.row_of_c());
+}
+
+// ---- one row or one column: as fast as the matrix can be read
+
+// Elements `stride` apart, widened.
+template <typename T>
+std::vector<float> WidenedVector(const T* from, int64_t n, int64_t stride) {
+  std::vector<float> values(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) values[i] = Widen(from[i * stride]);
+  return values;
+}
+
+// `vector` times a matrix of k rows and n columns, whose results y takes at
+// distance `y_stride`: a row of results, or a column if `is_column`.
+template <typename T>
+void VectorProduct(const std::vector<float>& vector, const T* matrix, int64_t n,
+                   int64_t row, int64_t column, const ProductTerms<T>& terms,
+                   bool is_column, T* y, int64_t y_stride,
+                   ThreadPool& threads) {
+  const auto k = static_cast<int64_t>(vector.size());
+  constexpr int64_t kBlock = 2048;  // results that stay in the L1 cache
+  const auto part = [&](int64_t begin, int64_t end) {
+    float products[kBlock];
+    for (int64_t j = begin; j < end; j += kBlock) {
+      const int64_t width = std::min(kBlock, end - j);
+      if (column == 1) {
+        RowTimesMatrix(vector.data(), matrix + j, k, row, width, products);
+      } else {
+        RowTimesTransposed(vector.data(), matrix + j * column, k, column, width,
+                           products);
+      }
+      if (!is_column) FinishRow(terms, 0, j, width, products, y + j);
+      for (int64_t i = 0; is_column && i < width; ++i)
+        FinishRow(terms, j + i, 0, 1, products + i, y + (j + i) * y_stride);
+    }
+  };
+  threads.ParallelFor(n, kElementsAThread / (k + 1) + 1, part);
+}
+
+// ---- half types: blocks of floats
+
+template <typename T>
+class HalfBlocks {
+ public:
+  // Three blocks of floats fit in the L2 cache of most processors.
+  static constexpr int64_t kRows = 128, kColumns = 256, kDepth = 512;
+
+  HalfBlocks(const GemmShape& shape, const T* a, const T* b)
+      : shape_(shape), a_(a), b_(b) {
+    const auto block = [](int64_t rows, int64_t columns) {
+      return std::make_unique_for_overwrite<float[]>(
+          static_cast<size_t>(rows * columns));
+    };
+    const int64_t rows = std::min(kRows, shape.m);
+    const int64_t columns = std::min(kColumns, shape.n);
+    const int64_t depth = std::min(kDepth, shape.k);
+    wide_a_ = block(rows, depth);
+    wide_b_ = block(depth, columns);
+    products_ = block(rows, columns);
+  }
+
+  const float* products() const { return products_.get(); }
+
+  // Products of a block of rows and columns, densely.
+  absl::Status Compute(int64_t row, int64_t rows, int64_t column,
+                       int64_t columns) {
+    for (int64_t p = 0; p < shape_.k; p += kDepth) {
+      GemmShape part{.m = rows, .n = columns};
+      part.k = std::min(kDepth, shape_.k - p);
+      part.transpose_a = shape_.transpose_a;
+      part.transpose_b = shape_.transpose_b;
+      Widen(part.transpose_a,
+            a_ + row * shape_.row_of_a() + p * shape_.column_of_a(), rows,
+            part.k, shape_.row_of_a(), shape_.column_of_a(), wide_a_.get());
+      Widen(part.transpose_b,
+            b_ + p * shape_.row_of_b() + column * shape_.column_of_b(), part.k,
+            columns, shape_.row_of_b(), shape_.column_of_b(), wide_b_.get());
+      RETURN_IF_ERROR(GemmBlock(part, wide_a_.get(), wide_b_.get(),
+                                products_.get(), p > 0));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static void Widen(bool transposed, const T* from, int64_t rows,
+                    int64_t columns, int64_t row, int64_t column, float* to) {
+    if (transposed) {
+      WidenBlock(from, column, columns, rows, to);
+    } else {
+      WidenBlock(from, row, rows, columns, to);
+    }
+  }
+
+  const GemmShape& shape_;
+  const T* a_;
+  const T* b_;
+  std::unique_ptr<float[]> wide_a_, wide_b_, products_;
+};
+
+template <typename T>
+absl::Status HalfProduct(const GemmShape& shape, const T* a, const T* b, T* y,
+                         const ProductTerms<T>& terms, ThreadPool& threads) {
+  using Blocks = HalfBlocks<T>;
+  const int64_t row_blocks = (shape.m - 1) / Blocks::kRows + 1;
+  const int64_t column_blocks = (shape.n - 1) / Blocks::kColumns + 1;
+  std::atomic<bool> refused = false;
+  threads.ParallelFor(
+      row_blocks * column_blocks, 1, [&](int64_t begin, int64_t end) {
+        Blocks blocks(shape, a, b);
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t row = i / column_blocks * Blocks::kRows;
+          const int64_t column = i % column_blocks * Blocks::kColumns;
+          const int64_t rows = std::min(Blocks::kRows, shape.m - row);
+          const int64_t columns = std::min(Blocks::kColumns, shape.n - column);
+          if (!blocks.Compute(row, rows, column, columns).ok()) refused = true;
+          for (int64_t r = 0; r < rows; ++r) {
+            FinishRow(terms, row + r, column, columns,
+                      blocks.products() + r * columns,
+                      y + (row + r) * shape.row_of_c() + column);
+          }
+        }
+      });
+  if (refused) return absl::InternalError("oneDNN refuses a matrix product");
+  return absl::OkStatus();
+}
+
+// ---- double and integers: loops
+
+template <typename T>
+void LoopProduct(const GemmShape& shape, const T* a, const T* b, T* y,
+                 const ProductTerms<T>& terms, ThreadPool& threads) {
+  constexpr int64_t kBlock = 256;
+  const int64_t blocks = (shape.n - 1) / kBlock + 1;
+  const auto one = [&](int64_t row, int64_t column) {
+    const int64_t width = std::min(kBlock, shape.n - column);
+    T sums[kBlock] = {};
+    for (int64_t p = 0; p < shape.k; ++p) {
+      const T factor = a[row * shape.row_of_a() + p * shape.column_of_a()];
+      const T* from = b + p * shape.row_of_b() + column * shape.column_of_b();
+      for (int64_t j = 0; j < width; ++j) {
+        sums[j] = WrappingAdd(sums[j],
+                              Multiply(factor, from[j * shape.column_of_b()]));
+      }
+    }
+    FinishRow(terms, row, column, width, sums,
+              y + row * shape.row_of_c() + column);
+  };
+  threads.ParallelFor(shape.m * blocks,
+                      kElementsAThread / (shape.k * kBlock + 1) + 1,
+                      [&](int64_t begin, int64_t end) {
+                        for (int64_t i = begin; i < end; ++i)
+                          one(i / blocks, i % blocks * kBlock);
+                      });
+}
+
+// The terms on a product that y holds already.
+void FinishInPlace(const GemmShape& shape, const ProductTerms<float>& terms,
+                   float* y, ThreadPool& threads) {
+  threads.ParallelFor(shape.m, kElementsAThread / shape.n + 1,
+                      [&](int64_t begin, int64_t end) {
+                        for (int64_t i = begin; i < end; ++i) {
+                          float* row = y + i * shape.row_of_c();
+                          FinishRow(terms, i, 0, shape.n, row, row);
+                        }
+                      });
+}
+
+}  // namespace
+
+template <typename T>
+absl::Status MatrixProduct(const GemmShape& shape, const T* a, const T* b, T* y,
+                           const ProductTerms<T>& terms, ThreadPool& threads) {
+  if (shape.m == 0 || shape.n == 0) return absl::OkStatus();
+  if (shape.k == 0) {
+    FinishZeros(shape, terms, y);
+    return absl::OkStatus();
+  }
+  if constexpr (!std::is_same_v<ComputeType<T>, float>) {
+    LoopProduct(shape, a, b, y, terms, threads);
+    return absl::OkStatus();
+  } else {
+    if (shape.m == 1) {
+      VectorProduct(WidenedVector(a, shape.k, shape.column_of_a()), b, shape.n,
+                    shape.row_of_b(), shape.column_of_b(), terms, false, y, 1,
+                    threads);
+      return absl::OkStatus();
+    }
+    if (shape.n == 1) {  // the same with the operands' places changed
+      VectorProduct(WidenedVector(b, shape.k, shape.row_of_b()), a, shape.m,
+                    shape.column_of_a(), shape.row_of_a(), terms, true, y,
+                    shape.row_of_c(), threads);
+      return absl::OkStatus();
+    }
+    if constexpr (std::is_same_v<T, float>) {
+      RETURN_IF_ERROR(Gemm(shape, a, b, y, threads));
+      if (!terms.is_plain()) FinishInPlace(shape, terms, y, threads);
+      return absl::OkStatus();
+    } else {
+      return HalfProduct(shape, a, b, y, terms, threads);
+    }
+  }
+}
+
+#define INSTANTIATE(T)                                                      \
+  template absl::Status MatrixProduct(const GemmShape&, const T*, const T*, \
+                                      T*, const ProductTerms<T>&,           \
+                                      ThreadPool&);
+INSTANTIATE(float)
+INSTANTIATE(double)
+INSTANTIATE(Half)
+INSTANTIATE(BFloat16)
+INSTANTIATE(int32_t)
+INSTANTIATE(int64_t)
+INSTANTIATE(uint32_t)
+INSTANTIATE(uint64_t)
+#undef INSTANTIATE
+
+}  // namespace addnorm::runtime

@@ -1,0 +1,281 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// run M: executes a model on given or generated inputs.
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "CLI/App.hpp"
+#include "fmt/format.h"
+#include "passes/ir/printable.h"
+#include "passes/ir/status_macros.h"
+#include "proto/errors.h"
+#include "proto/tensor_file.h"
+#include "proto/text.h"
+#include "proto/whole_file.h"
+#include "runtime/executor.h"
+#include "spdlog/spdlog.h"
+#include "tool/commands.h"
+#include "tool/fusion.h"
+#include "tool/npy.h"
+#include "tool/progress.h"
+#include "tool/run_inputs.h"
+#include "tool/run_report.h"
+
+namespace addnorm::tool {
+namespace {
+
+namespace fs = std::filesystem;
+using runtime::Tensor;
+
+constexpr int kMostThreads = 1024;
+
+struct Options {
+  std::string model;
+  std::string inputs;
+  std::string outputs;
+  std::string format = "pb";
+  bool force = false;
+  uint64_t seed = 0;
+  std::vector<std::string> dims;
+  std::optional<int> threads;
+  bool profile = false;
+  bool plan = false;
+};
+
+// Shows nodes of the main graph that are done, and passes all on to others.
+class Observers : public runtime::RunObserver {
+ public:
+  explicit Observers(bool shows_progress)
+      : progress_(shows_progress, NodeProgressText) {}
+
+  void Add(RunObserver* observer) { observers_.push_back(observer); }
+  void SetTotal(size_t nodes) { total_ = nodes; }
+  void EndProgress() { progress_.Erase(); }
+
+  void BeforeNode(const runtime::Step& step,
+                  std::span<const Tensor> operands) override {
+    if (depth_++ == 0) progress_.Update(done_, total_);
+    for (RunObserver* observer : observers_)
+      observer->BeforeNode(step, operands);
+  }
+  void AfterNode(const runtime::Step& step,
+                 std::span<const Tensor> outputs) override {
+    // The inner ones first, so that nobody's work counts as the node's time.
+    for (auto it = observers_.rbegin(); it != observers_.rend(); ++it)
+      (*it)->AfterNode(step, outputs);
+    if (--depth_ == 0) ++done_;
+  }
+
+ private:
+  std::vector<RunObserver*> observers_;
+  Progress progress_;
+  uint64_t done_ = 0;
+  uint64_t total_ = 0;
+  int depth_ = 0;
+};
+
+absl::StatusOr<DimValues> ParseDims(const std::vector<std::string>& words) {
+  DimValues dims;
+  for (const std::string& word : words) {
+    const size_t equals = word.rfind('=');
+    const std::string_view number =
+        equals == std::string::npos ? ""
+                                    : std::string_view(word).substr(equals + 1);
+    int64_t value = -1;
+    const auto [end, error] =
+        std::from_chars(number.data(), number.data() + number.size(), value);
+    if (equals == 0 || error != std::errc() || value < 0 ||
+        end != number.data() + number.size()) {
+      return absl::FailedPreconditionError(
+          fmt::format("--dim {}: expected NAME=NUMBER, such as batch=2",
+                      ir::Printable(word)));
+    }
+    dims[word.substr(0, equals)] = value;
+  }
+  return dims;
+}
+
+std::vector<std::string> OutputFiles(const ir::Model& model,
+                                     const Options& options) {
+  std::vector<std::string> files;
+  if (options.outputs.empty()) return files;
+  const bool is_npy = options.format == "npy";
+  const std::vector<std::string> stems = FileStems(model.graph.outputs());
+  for (size_t i = 0; i < stems.size(); ++i) {
+    const std::string file =
+        is_npy ? stems[i] + ".npy" : fmt::format("output_{}.pb", i);
+    files.push_back((fs::path(options.outputs) / file).string());
+  }
+  return files;
+}
+
+// Refuses before the run what would be refused after it.
+absl::Status CheckFiles(const std::vector<std::string>& files, bool force) {
+  for (const std::string& file : files) {
+    std::error_code ignored;
+    if (force || !fs::exists(fs::symlink_status(file, ignored))) continue;
+    return absl::FailedPreconditionError(fmt::format(
+        "{}: exists\nhint: --force replaces it", ir::Printable(file)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteOutput(const Tensor& tensor, const std::string& name,
+                         const std::string& file, const Options& options) {
+  if (options.format == "npy")
+    return proto::WriteWholeFile(file, NpyFromTensor(tensor), options.force);
+  const ir::Tensor written{.name = name,
+                           .type = tensor.type(),
+                           .dims = tensor.dims(),
+                           .elements = ir::InlineElements{tensor.ToBytes()}};
+  return proto::WriteTensorFile(written, file, options.force);
+}
+
+absl::Status WriteOutputs(const RunResult& result, const Options& options) {
+  if (options.outputs.empty()) return absl::OkStatus();
+  std::error_code error;
+  fs::create_directories(options.outputs, error);
+  if (error) return proto::ErrnoError(error.value(), options.outputs);
+  for (size_t i = 0; i < result.files.size(); ++i) {
+    RETURN_IF_ERROR(WriteOutput(result.outputs[i],
+                                result.model->graph.outputs()[i]->name(),
+                                result.files[i], options));
+  }
+  return absl::OkStatus();
+}
+
+int ThreadCount(const Options& options) {
+  return options.threads.value_or(
+      std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
+}
+
+// What a failed run says: the file, and for an op that is missing the way out.
+absl::Status RunError(const absl::Status& status, const std::string& file) {
+  const absl::Status named = proto::WithContext(status, file);
+  if (!absl::IsUnimplemented(status)) return named;
+  return proto::WithHint(
+      named, fmt::format("this runtime has the operators of decoder models; "
+                         "'onnx-addnorm inspect {}' lists what the model uses",
+                         file));
+}
+
+absl::Status Execute(const ir::Model& model, const Options& options,
+                     const Terminal& terminal, runtime::Profile& profile,
+                     runtime::MemoryPlan& plan, RunResult& result) {
+  Observers observers(terminal.shows_progress);
+  if (options.plan) observers.Add(&plan);
+  if (options.profile) observers.Add(&profile);
+  ASSIGN_OR_RETURN(
+      const auto executor,
+      runtime::Executor::Create(
+          model, {.threads = ThreadCount(options), .observer = &observers}));
+  observers.SetTotal(executor->plan().steps.size());
+  plan.Attach(*executor);
+  const auto start = std::chrono::steady_clock::now();
+  ASSIGN_OR_RETURN(result.outputs, executor->Run(result.inputs.tensors));
+  result.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  observers.EndProgress();
+  result.threads = executor->thread_count();
+  result.peak_bytes =
+      options.plan ? plan.peaks().measured : executor->memory().peak();
+  result.weight_bytes = executor->weight_memory().current();
+  if (options.profile) result.profile = &profile;
+  if (options.plan) result.plan = &plan;
+  return absl::OkStatus();
+}
+
+void WarnOfUnusedFiles(const RunResult& result, const std::string& folder) {
+  for (const std::string& file : result.inputs.unused_files) {
+    spdlog::warn("{}: is the file of no input",
+                 (fs::path(folder) / file).string());
+  }
+}
+
+absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
+  InputRequest request{.folder = options.inputs, .seed = options.seed};
+  ASSIGN_OR_RETURN(request.dims, ParseDims(options.dims));
+  ASSIGN_OR_RETURN(auto file, proto::OpenModelOrText(options.model));
+  ASSIGN_OR_RETURN(const LoadedModel loaded, Load(std::move(file)));
+  RunResult result;
+  result.model = loaded.model.get();
+  result.name = loaded.file->name();
+  result.seed = options.seed;
+  result.files = OutputFiles(*loaded.model, options);
+  RETURN_IF_ERROR(CheckFiles(result.files, options.force));
+  ASSIGN_OR_RETURN(result.inputs, GatherInputs(*loaded.model, request));
+  WarnOfUnusedFiles(result, options.inputs);
+  runtime::Profile profile;
+  runtime::MemoryPlan plan;
+  const absl::Status status =
+      Execute(*loaded.model, options, session.terminal, profile, plan, result);
+  if (!status.ok()) return RunError(status, loaded.file->name());
+  RETURN_IF_ERROR(WriteOutputs(result, options));
+  Answer answer;
+  answer.text = ToText(result, session.terminal);
+  answer.json = ToJson(result);
+  return answer;
+}
+
+constexpr const char* kExamples = R"(Examples:
+  onnx-addnorm run model.onnx
+  onnx-addnorm run model.onnx --dim batch=2 --dim sequence=64 --seed 7
+  onnx-addnorm run model.onnx --inputs data --outputs out --format npy
+  onnx-addnorm run model.onnx --profile --plan
+
+--inputs DIR has input_N.pb (a TensorProto; N: place among the inputs, from 0) or
+NAME.npy. In NAME, slashes, backslashes, colons, control characters and a dot at
+the beginning are "_". What is not there is generated: ids within their table,
+positions, masks of ones, normally distributed floats; equal seeds give equal
+inputs on every machine. Symbolic dimensions without --dim: batch 1, past 0,
+total past + sequence, others 8.)";
+
+}  // namespace
+
+RunFunction AddRun(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.footer(kExamples);
+  app.add_option("MODEL", options->model,
+                 "A model, or one in ONNX text; '-' is standard input")
+      ->required()
+      ->option_text(" ");
+  app.add_option("--inputs", options->inputs,
+                 "Folder with input_N.pb or NAME.npy; what is not there is\n"
+                 "generated")
+      ->option_text("DIR");
+  app.add_option("--outputs", options->outputs,
+                 "Write the outputs there; else their statistics are shown")
+      ->option_text("DIR");
+  app.add_option("--format", options->format,
+                 "Of the outputs: pb (output_N.pb, default) or npy (NAME.npy)")
+      ->option_text("FORMAT")
+      ->check(CLI::IsMember({"pb", "npy"}));
+  app.add_flag("--force", options->force, "Replace outputs that exist");
+  app.add_option("--seed", options->seed, "Of generated inputs (default: 0)")
+      ->option_text("N");
+  app.add_option("--dim", options->dims,
+                 "A symbolic dimension of generated inputs; can be repeated")
+      ->option_text("NAME=N")
+      ->take_all();
+  app.add_option("--threads", options->threads, "Default: all cores")
+      ->option_text("N")
+      ->check(CLI::Range(1, kMostThreads));
+  app.add_flag("--profile", options->profile,
+               "Time of each operator and of the slowest nodes");
+  app.add_flag("--plan", options->plan,
+               "Memory: what is made, taken over and freed at each node");
+  return [options](const Session& session) { return Run(*options, session); };
+}
+
+}  // namespace addnorm::tool

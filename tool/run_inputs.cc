@@ -1,0 +1,210 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/run_inputs.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "fmt/format.h"
+#include "passes/ir/printable.h"
+#include "passes/ir/status_macros.h"
+#include "proto/errors.h"
+#include "proto/tensor_file.h"
+#include "proto/whole_file.h"
+#include "tool/input_values.h"
+#include "tool/npy.h"
+
+namespace addnorm::tool {
+namespace {
+
+namespace fs = std::filesystem;
+using runtime::Tensor;
+
+// A file system's limit of 255 bytes, without ".npy" and a number.
+constexpr size_t kLongestStem = 240;
+
+// Any byte but 0 and 1 in a bool is no value of C++'s type.
+absl::Status CheckBools(const Tensor& tensor) {
+  if (tensor.type() != ir::DataType::kBool) return absl::OkStatus();
+  const auto bytes = std::span(tensor.data<uint8_t>(), tensor.byte_size());
+  if (std::all_of(bytes.begin(), bytes.end(), [](uint8_t b) { return b < 2; }))
+    return absl::OkStatus();
+  return absl::InvalidArgumentError("has bools that are neither 0 nor 1");
+}
+
+absl::StatusOr<Tensor> ReadPb(const std::string& path) {
+  ASSIGN_OR_RETURN(ir::Tensor tensor, proto::ReadTensorFile(path));
+  auto& held = std::get<ir::InlineElements>(tensor.elements);
+  absl::StatusOr<Tensor> read =
+      Tensor::FromBytes(tensor.type, std::move(tensor.dims),
+                        std::move(held.bytes), /*meter=*/nullptr);
+  if (!read.ok()) return proto::WithContext(read.status(), path);
+  return read;
+}
+
+absl::StatusOr<Tensor> ReadNpy(const std::string& path, ir::DataType declared) {
+  ASSIGN_OR_RETURN(const std::string bytes, proto::ReadWholeFile(path));
+  absl::StatusOr<Tensor> read = TensorFromNpy(bytes, declared);
+  if (!read.ok()) return proto::WithContext(read.status(), path);
+  return read;
+}
+
+bool Fits(const ir::TensorType& declared, const Tensor& tensor) {
+  if (declared.known() && declared.element != tensor.type()) return false;
+  if (!declared.shape) return true;
+  ir::Shape shape(tensor.dims().begin(), tensor.dims().end());
+  return !ir::ProvablyDiffer(*declared.shape, shape);
+}
+
+// "what --inputs DIR may hold", for a model whose inputs are these.
+std::string FolderHint(const ir::Model& model) {
+  std::string hint = "--inputs DIR can hold ";
+  const auto& inputs = model.graph.inputs();
+  const std::vector<std::string> stems = FileStems(inputs);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    hint += fmt::format("{}input_{}.pb or {}.npy for '{}' ({})",
+                        i == 0 ? "" : "; ", i, ir::Printable(stems[i]),
+                        ir::Printable(inputs[i]->name()),
+                        ir::ToString(inputs[i]->type));
+  }
+  return hint;
+}
+
+// Reads the inputs that a folder has.
+class FolderReader {
+ public:
+  FolderReader(const ir::Model& model, std::string folder, RunInputs& out)
+      : model_(model), folder_(std::move(folder)), out_(out) {}
+
+  absl::Status Run() {
+    std::error_code error;
+    for (fs::directory_iterator it(folder_, error), end; it != end && !error;
+         it.increment(error))
+      files_.insert(it->path().filename().string());
+    if (error) return proto::ErrnoError(error.value(), folder_);
+    const auto& inputs = model_.graph.inputs();
+    const std::vector<std::string> stems = FileStems(inputs);
+    for (size_t i = 0; i < inputs.size(); ++i)
+      RETURN_IF_ERROR(ReadInput(*inputs[i], i, stems[i]));
+    for (const std::string& file : files_) {
+      if (IsInputFile(file)) out_.unused_files.push_back(file);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static bool IsInputFile(std::string_view file) {
+    return file.ends_with(".npy") ||
+           (file.starts_with("input_") && file.ends_with(".pb"));
+  }
+
+  absl::Status ReadInput(const ir::Value& input, size_t i,
+                         const std::string& stem) {
+    const std::string pb = fmt::format("input_{}.pb", i);
+    const std::string npy = stem + ".npy";
+    const bool has_pb = files_.erase(pb) > 0;
+    const bool has_npy = files_.erase(npy) > 0;
+    if (!has_pb && !has_npy) return absl::OkStatus();
+    const std::string path = (fs::path(folder_) / (has_pb ? pb : npy)).string();
+    if (has_pb && has_npy) {
+      return absl::FailedPreconditionError(fmt::format(
+          "{}: {} is there too, for the same input\nhint: remove one of them",
+          path, ir::Printable(npy)));
+    }
+    ASSIGN_OR_RETURN(Tensor tensor,
+                     has_pb ? ReadPb(path) : ReadNpy(path, input.type.element));
+    absl::Status status = CheckBools(tensor);
+    if (!status.ok()) return proto::WithContext(status, path);
+    if (!Fits(input.type, tensor)) {
+      return absl::InvalidArgumentError(
+          fmt::format("{}: input '{}': expected {}, found {}\nhint: {}", path,
+                      ir::Printable(input.name()), ir::ToString(input.type),
+                      Describe(tensor), FolderHint(model_)));
+    }
+    out_.tensors[i] = std::move(tensor);
+    out_.origins[i] = has_pb ? pb : npy;
+    return absl::OkStatus();
+  }
+
+  const ir::Model& model_;
+  std::string folder_;
+  RunInputs& out_;
+  std::set<std::string> files_;
+};
+
+absl::StatusOr<Tensor> GenerateInput(const ir::Model& model,
+                                     const ir::Value& input,
+                                     const SymbolDims& dims, uint64_t seed,
+                                     std::string& origin) {
+  const int64_t past = dims.First(DimRole::kPast).value_or(0);
+  const int64_t total =
+      dims.First(DimRole::kTotal)
+          .value_or(past + dims.First(DimRole::kSequence).value_or(0));
+  const InputValues values = ValuesFor(input, past, total);
+  origin = "generated: " + values.description;
+  absl::Status status = absl::UnimplementedError(fmt::format(
+      "cannot be generated, its type is {}", ir::ToString(input.type)));
+  if (input.type.known() && input.type.shape) {
+    absl::StatusOr<Tensor> tensor =
+        Generate(values, input, dims.ShapeOf(*input.type.shape), seed);
+    if (tensor.ok()) return tensor;
+    status = tensor.status();
+  }
+  return proto::WithHint(
+      proto::WithContext(
+          status, fmt::format("input '{}'", ir::Printable(input.name()))),
+      FolderHint(model));
+}
+
+std::string SafeStem(std::string_view name) {
+  std::string stem(name.substr(0, kLongestStem));
+  for (char& c : stem) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f || c == '/' || c == '\\' || c == ':')
+      c = '_';
+  }
+  if (stem.empty()) stem = "_";
+  if (stem[0] == '.') stem[0] = '_';
+  return stem;
+}
+
+}  // namespace
+
+std::vector<std::string> FileStems(const std::vector<ir::Value*>& values) {
+  std::vector<std::string> stems;
+  std::set<std::string> taken;
+  for (const ir::Value* value : values) {
+    const std::string stem = SafeStem(value->name());
+    std::string unique = stem;
+    for (int n = 2; !taken.insert(unique).second; ++n)
+      unique = fmt::format("{}_{}", stem, n);
+    stems.push_back(unique);
+  }
+  return stems;
+}
+
+absl::StatusOr<RunInputs> GatherInputs(const ir::Model& model,
+                                       const InputRequest& request) {
+  const auto& inputs = model.graph.inputs();
+  RunInputs out;
+  out.tensors.resize(inputs.size());
+  out.origins.resize(inputs.size(), "initializer");
+  if (!request.folder.empty())
+    RETURN_IF_ERROR(FolderReader(model, request.folder, out).Run());
+  SymbolDims dims;
+  RETURN_IF_ERROR(dims.Choose(model.graph, out.tensors, request.dims));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!out.tensors[i].is_absent() || inputs[i]->initializer() != nullptr)
+      continue;
+    ASSIGN_OR_RETURN(
+        out.tensors[i],
+        GenerateInput(model, *inputs[i], dims, request.seed, out.origins[i]));
+  }
+  out.dims = dims.chosen();
+  return out;
+}
+
+}  // namespace addnorm::tool
