@@ -19,9 +19,16 @@ namespace addnorm::runtime {
 
 // e^x = 2^n * e^r with |r| <= ln(2)/2, the latter by its series.
 inline float Exponential(float x) {
-  // Beyond these the result is 0 or infinite; a NaN passes both.
-  x = x < -150.0F ? -150.0F : x;
-  x = x > 130.0F ? 130.0F : x;
+  // Beyond 130 the result is 0 or infinite. The comparison is of integers,
+  // since compilers do not vectorise those of floats, which may trap. A NaN
+  // stays.
+  constexpr int32_t kLargest = std::bit_cast<int32_t>(130.0F);
+  constexpr int32_t kInfinite = 0x7f800000;
+  const int32_t bits = std::bit_cast<int32_t>(x);
+  const int32_t magnitude = bits & 0x7fffffff;
+  const int32_t bounded =
+      magnitude > kLargest && magnitude <= kInfinite ? kLargest : magnitude;
+  x = std::bit_cast<float>(bounded | (bits ^ magnitude));
   // Adding 1.5 * 2^23 rounds to an integer, which the low bits then hold.
   constexpr float kShift = 0x1.8p23F;
   const float shifted = x * 0x1.715476p0F + kShift;

@@ -66,31 +66,68 @@ std::vector<float> WidenedVector(const T* from, int64_t n, int64_t stride) {
   return values;
 }
 
-// `vector` times a matrix of k rows and n columns, whose results y takes at
-// distance `y_stride`: a row of results, or a column if `is_column`.
+// A vector times a matrix of n columns, whose elements are `row` and `column`
+// apart; one of them is 1.
 template <typename T>
-void VectorProduct(const std::vector<float>& vector, const T* matrix, int64_t n,
-                   int64_t row, int64_t column, const ProductTerms<T>& terms,
-                   bool is_column, T* y, int64_t y_stride,
-                   ThreadPool& threads) {
-  const auto k = static_cast<int64_t>(vector.size());
-  constexpr int64_t kBlock = 2048;  // results that stay in the L1 cache
-  const auto part = [&](int64_t begin, int64_t end) {
-    float products[kBlock];
-    for (int64_t j = begin; j < end; j += kBlock) {
-      const int64_t width = std::min(kBlock, end - j);
-      if (column == 1) {
-        RowTimesMatrix(vector.data(), matrix + j, k, row, width, products);
-      } else {
-        RowTimesTransposed(vector.data(), matrix + j * column, k, column, width,
-                           products);
-      }
-      if (!is_column) FinishRow(terms, 0, j, width, products, y + j);
-      for (int64_t i = 0; is_column && i < width; ++i)
-        FinishRow(terms, j + i, 0, 1, products + i, y + (j + i) * y_stride);
+struct VectorProduct {
+  std::vector<float> vector;
+  const T* matrix;
+  int64_t n, row, column;
+
+  void Compute(int64_t begin, int64_t width, float* products) const {
+    const auto k = static_cast<int64_t>(vector.size());
+    if (column == 1) {
+      RowTimesMatrix(vector.data(), matrix + begin, k, row, width, products);
+    } else {
+      RowTimesTransposed(vector.data(), matrix + begin * column, k, column,
+                         width, products);
     }
-  };
-  threads.ParallelFor(n, kElementsAThread / (k + 1) + 1, part);
+  }
+};
+
+// Calls finish(begin, width, products) for parts of the n results.
+template <typename T, typename Finish>
+void RunVectorProduct(const VectorProduct<T>& product, ThreadPool& threads,
+                      Finish finish) {
+  constexpr int64_t kBlock = 2048;  // results that stay in the L1 cache
+  const auto k = static_cast<int64_t>(product.vector.size());
+  threads.ParallelFor(product.n, kElementsAThread / (k + 1) + 1,
+                      [&](int64_t begin, int64_t end) {
+                        float products[kBlock];
+                        for (int64_t j = begin; j < end; j += kBlock) {
+                          const int64_t width = std::min(kBlock, end - j);
+                          product.Compute(j, width, products);
+                          finish(j, width, products);
+                        }
+                      });
+}
+
+template <typename T>
+void OneRow(const GemmShape& shape, const T* a, const T* b, T* y,
+            const ProductTerms<T>& terms, ThreadPool& threads) {
+  const VectorProduct<T> product{WidenedVector(a, shape.k, shape.column_of_a()),
+                                 b, shape.n, shape.row_of_b(),
+                                 shape.column_of_b()};
+  RunVectorProduct(product, threads,
+                   [&](int64_t begin, int64_t width, const float* products) {
+                     FinishRow(terms, 0, begin, width, products, y + begin);
+                   });
+}
+
+// The same with the operands' places changed.
+template <typename T>
+void OneColumn(const GemmShape& shape, const T* a, const T* b, T* y,
+               const ProductTerms<T>& terms, ThreadPool& threads) {
+  const VectorProduct<T> product{WidenedVector(b, shape.k, shape.row_of_b()), a,
+                                 shape.m, shape.column_of_a(),
+                                 shape.row_of_a()};
+  RunVectorProduct(product, threads,
+                   [&](int64_t begin, int64_t width, const float* products) {
+                     for (int64_t i = 0; i < width; ++i) {
+                       FinishRow(terms, begin + i, 0, 1, products + i,
+                                 y + (begin + i) * shape.row_of_c());
+                     }
+                   });
 }
 
 // ---- half types: blocks of floats
@@ -235,16 +272,8 @@ absl::Status MatrixProduct(const GemmShape& shape, const T* a, const T* b, T* y,
     LoopProduct(shape, a, b, y, terms, threads);
     return absl::OkStatus();
   } else {
-    if (shape.m == 1) {
-      VectorProduct(WidenedVector(a, shape.k, shape.column_of_a()), b, shape.n,
-                    shape.row_of_b(), shape.column_of_b(), terms, false, y, 1,
-                    threads);
-      return absl::OkStatus();
-    }
-    if (shape.n == 1) {  // the same with the operands' places changed
-      VectorProduct(WidenedVector(b, shape.k, shape.row_of_b()), a, shape.m,
-                    shape.column_of_a(), shape.row_of_a(), terms, true, y,
-                    shape.row_of_c(), threads);
+    if (shape.m == 1 || shape.n == 1) {
+      (shape.m == 1 ? OneRow<T> : OneColumn<T>)(shape, a, b, y, terms, threads);
       return absl::OkStatus();
     }
     if constexpr (std::is_same_v<T, float>) {

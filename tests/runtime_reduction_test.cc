@@ -27,10 +27,10 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 absl::StatusOr<std::vector<Tensor>> Run(const std::string& type, int opset,
                                         const std::string& node, Tensor x,
                                         int threads = 1) {
-  return RunText("<ir_version: 8, opset_import: [\"\" : " +
-                     std::to_string(opset) + "]> g (" + type + "[] x) => (" +
-                     type + "[] y) { " + node + " }",
-                 {std::move(x)}, threads);
+  return RunText(
+      "<ir_version: 8, opset_import: [\"\" : " + std::to_string(opset) +
+          "]> g (" + type + "[] x) => (" + type + "[] y) { " + node + " }",
+      {std::move(x)}, threads);
 }
 
 std::vector<float> Floats(int64_t n) {
