@@ -35,13 +35,6 @@ bool Accepts(const ir::TensorType& declared, const Tensor& tensor) {
 
 }  // namespace
 
-// One run of one graph.
-struct Executor::Frame {
-  const GraphPlan& plan;
-  const Attributes* caller;
-  std::vector<Tensor> values;  // by slot
-};
-
 // The graphs of one node, run with what they capture from the node's frame.
 class Executor::NodeSubgraphs : public SubgraphRunner {
  public:
@@ -52,8 +45,10 @@ class Executor::NodeSubgraphs : public SubgraphRunner {
                                           std::vector<Tensor> inputs) override {
     ASSIGN_OR_RETURN(const GraphPlan* plan, Find(attribute));
     std::vector<Tensor> captures;
-    for (const auto& [value, slot] : plan->captures)
-      captures.push_back(frame_.values[frame_.plan.slot(value)]);
+    for (const auto& [value, slot] : plan->captures) {
+      ASSIGN_OR_RETURN(captures.emplace_back(),
+                       executor_.Read(frame_, frame_.plan.slot(value)));
+    }
     return executor_.RunGraph(*plan, std::move(inputs), std::move(captures),
                               frame_.caller);
   }
@@ -123,42 +118,60 @@ absl::StatusOr<std::vector<Tensor>> Executor::Run(std::vector<Tensor> inputs) {
   return RunGraph(*plan_, std::move(inputs), {}, nullptr);
 }
 
+absl::StatusOr<Executor::Frame> Executor::Begin(std::vector<Tensor> inputs) {
+  RETURN_IF_ERROR(CheckInputs(inputs));
+  Frame frame{*plan_};
+  frame.values.resize(plan_->slots.size());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    frame.values[plan_->inputs[i]] = std::move(inputs[i]);
+  return frame;
+}
+
 absl::StatusOr<std::vector<Tensor>> Executor::RunGraph(
     const GraphPlan& plan, std::vector<Tensor> inputs,
     std::vector<Tensor> captures, const Attributes* caller) {
-  Frame frame{plan, caller, std::vector<Tensor>(plan.slots.size())};
+  Frame frame{plan, caller};
+  frame.values.resize(plan.slots.size());
   if (inputs.size() > plan.inputs.size()) {
     return OpContext::Invalid("a graph has {} inputs, given {}",
                               plan.inputs.size(), inputs.size());
   }
-  RETURN_IF_ERROR(LoadInitializers(frame));
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].is_absent())
-      frame.values[plan.inputs[i]] = std::move(inputs[i]);
-  }
+  for (size_t i = 0; i < inputs.size(); ++i)
+    frame.values[plan.inputs[i]] = std::move(inputs[i]);
   for (size_t i = 0; i < captures.size(); ++i)
     frame.values[plan.captures[i].second] = std::move(captures[i]);
-  for (const Step& step : plan.steps) {
-    const absl::Status status = RunStep(frame, step);
-    if (!status.ok()) return WithContext(status, step.node->Describe());
-  }
+  for (const Step& step : plan.steps) RETURN_IF_ERROR(RunStep(frame, step));
+  return Outputs(frame);
+}
+
+absl::StatusOr<std::vector<Tensor>> Executor::Outputs(const Frame& frame) {
   std::vector<Tensor> outputs;
-  for (const Slot slot : plan.outputs) outputs.push_back(frame.values[slot]);
+  for (const Slot slot : frame.plan.outputs) {
+    ASSIGN_OR_RETURN(outputs.emplace_back(), Read(frame, slot));
+  }
   return outputs;
 }
 
-absl::Status Executor::LoadInitializers(Frame& frame) {
-  for (const auto& [slot, tensor] : frame.plan.initializers) {
-    ASSIGN_OR_RETURN(frame.values[slot], weights_.Get(*tensor));
-  }
-  return absl::OkStatus();
+absl::StatusOr<Tensor> Executor::Read(const Frame& frame, Slot slot) {
+  if (slot == kNoSlot) return Tensor();
+  if (!frame.values[slot].is_absent()) return frame.values[slot];
+  const auto initializer = frame.plan.initializers.find(slot);
+  if (initializer == frame.plan.initializers.end()) return Tensor();
+  return weights_.Get(*initializer->second);
 }
 
 absl::Status Executor::RunStep(Frame& frame, const Step& step) {
+  const FloatEnvironment environment;
+  const absl::Status status = RunStepWithoutContext(frame, step);
+  return status.ok() ? status : WithContext(status, step.node->Describe());
+}
+
+absl::Status Executor::RunStepWithoutContext(Frame& frame, const Step& step) {
   std::vector<Tensor> inputs;
   inputs.reserve(step.inputs.size());
-  for (const Slot slot : step.inputs)
-    inputs.push_back(slot == kNoSlot ? Tensor() : frame.values[slot]);
+  for (const Slot slot : step.inputs) {
+    ASSIGN_OR_RETURN(inputs.emplace_back(), Read(frame, slot));
+  }
   if (options_.observer != nullptr) options_.observer->BeforeNode(step, inputs);
   // What dies here is the op's alone. Graphs of the node may still capture it.
   if (step.subgraphs.empty()) {
@@ -175,6 +188,18 @@ absl::Status Executor::RunStep(Frame& frame, const Step& step) {
   }
   for (const Slot slot : step.dying) frame.values[slot] = Tensor();
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Tensor>> Executor::RunNode(
+    const ir::Node& node, std::vector<Tensor> inputs) {
+  const FloatEnvironment environment;
+  for (const Step& step : plan_->steps) {
+    if (step.node != &node) continue;
+    Frame frame{*plan_};
+    frame.values.resize(plan_->slots.size());
+    return Compute(frame, step, std::move(inputs));
+  }
+  return absl::InternalError("the node is not of the main graph");
 }
 
 absl::StatusOr<std::vector<Tensor>> Executor::Compute(

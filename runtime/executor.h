@@ -57,6 +57,23 @@ class Executor {
   // initializer. Errors name the node (or input) and what is wrong.
   absl::StatusOr<std::vector<Tensor>> Run(std::vector<Tensor> inputs);
 
+  // The same step by step, for those who do something in between: the values
+  // that are alive, by slot. A constant is there once it was read.
+  struct Frame {
+    const GraphPlan& plan;
+    const Attributes* caller = nullptr;  // of the call, in a function
+    std::vector<Tensor> values = {};
+  };
+  absl::StatusOr<Frame> Begin(std::vector<Tensor> inputs);
+  // Each step of plan().steps once, in their order.
+  absl::Status RunStep(Frame& frame, const Step& step);
+  // The value, read if it is a constant; absent if it is not alive.
+  absl::StatusOr<Tensor> Read(const Frame& frame, Slot slot);
+
+  // One node by itself, given its operands; of main graphs only.
+  absl::StatusOr<std::vector<Tensor>> RunNode(const ir::Node& node,
+                                              std::vector<Tensor> inputs);
+
   // Buffers of values and of intermediate results; weights are counted apart,
   // inputs are the caller's.
   MemoryMeter& memory() { return *meter_; }
@@ -66,18 +83,17 @@ class Executor {
 
  private:
   class NodeSubgraphs;
-  struct Frame;
 
   Executor(const ir::Model& model, const ExecutorOptions& options);
 
+  absl::StatusOr<std::vector<Tensor>> Outputs(const Frame& frame);
   absl::Status CheckInputs(std::span<const Tensor> inputs) const;
   // `values` are those of the captures, in order.
   absl::StatusOr<std::vector<Tensor>> RunGraph(const GraphPlan& plan,
                                                std::vector<Tensor> inputs,
                                                std::vector<Tensor> captures,
                                                const Attributes* caller);
-  absl::Status LoadInitializers(Frame& frame);
-  absl::Status RunStep(Frame& frame, const Step& step);
+  absl::Status RunStepWithoutContext(Frame& frame, const Step& step);
   absl::StatusOr<std::vector<Tensor>> Compute(Frame& frame, const Step& step,
                                               std::vector<Tensor> inputs);
   absl::StatusOr<std::vector<Tensor>> Call(const Step& step,

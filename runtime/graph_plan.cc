@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/graph_plan.h"
 
-#include "absl/container/flat_hash_set.h"
 #include "fmt/format.h"
+#include "passes/ir/node_order.h"
 #include "passes/ir/printable.h"
 #include "passes/ir/status_macros.h"
 #include "runtime/op_table.h"
@@ -48,61 +48,9 @@ absl::Status Planner::AddOwnValues() {
                       ir::Printable(value->name())));
     }
     if (value->initializer() != nullptr)
-      plan_->initializers.emplace_back(SlotOf(value), value->initializer());
+      plan_->initializers[SlotOf(value)] = value->initializer();
   }
   return absl::OkStatus();
-}
-
-// Values that the node reads, those that its subgraphs take from outside
-// included.
-void CollectReads(const ir::Node& node, std::vector<const ir::Value*>& reads) {
-  reads.insert(reads.end(), node.inputs().begin(), node.inputs().end());
-  for (const ir::Graph* graph : node.subgraphs()) {
-    for (const ir::Node& inner : graph->nodes()) CollectReads(inner, reads);
-    reads.insert(reads.end(), graph->outputs().begin(), graph->outputs().end());
-  }
-}
-
-std::vector<const ir::Node*> ProducersOf(const ir::Node& node) {
-  std::vector<const ir::Value*> reads;
-  CollectReads(node, reads);
-  std::vector<const ir::Node*> producers;
-  for (const ir::Value* value : reads) {
-    if (value != nullptr && value->graph() == node.graph() &&
-        value->producer() != nullptr)
-      producers.push_back(value->producer());
-  }
-  return producers;
-}
-
-// Each node after the nodes that it reads, else in file order. The importer has
-// refused cycles.
-std::vector<const ir::Node*> SortedNodes(const ir::Graph& graph) {
-  struct Visit {
-    const ir::Node* node;
-    std::vector<const ir::Node*> producers;
-  };
-  std::vector<const ir::Node*> sorted;
-  absl::flat_hash_set<const ir::Node*> seen;
-  std::vector<Visit> stack;
-  const auto push = [&](const ir::Node* node) {
-    if (seen.insert(node).second) stack.push_back({node, ProducersOf(*node)});
-  };
-  for (const ir::Node& node : graph.nodes()) {
-    push(&node);
-    while (!stack.empty()) {
-      std::vector<const ir::Node*>& producers = stack.back().producers;
-      if (producers.empty()) {
-        sorted.push_back(stack.back().node);
-        stack.pop_back();
-        continue;
-      }
-      const ir::Node* producer = producers.back();
-      producers.pop_back();
-      push(producer);
-    }
-  }
-  return sorted;
 }
 
 int64_t OpsetOf(const ir::Graph& graph, std::string_view domain) {
@@ -155,7 +103,7 @@ void Planner::FindDying() {
 
 absl::StatusOr<std::unique_ptr<GraphPlan>> Planner::Run() {
   RETURN_IF_ERROR(AddOwnValues());
-  for (const ir::Node* node : SortedNodes(*plan_->graph))
+  for (const ir::Node* node : ir::NodesInOrder(*plan_->graph))
     RETURN_IF_ERROR(AddStep(*node));
   for (const ir::Value* output : plan_->graph->outputs())
     plan_->outputs.push_back(SlotOf(output));

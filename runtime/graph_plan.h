@@ -50,7 +50,7 @@ struct GraphPlan {
   const ir::Graph* graph = nullptr;
   std::vector<Slot> inputs;
   std::vector<Slot> outputs;
-  std::vector<std::pair<Slot, const ir::Tensor*>> initializers;
+  absl::flat_hash_map<Slot, const ir::Tensor*> initializers;
   // Values of outer graphs that it or its subgraphs read.
   std::vector<std::pair<const ir::Value*, Slot>> captures;
   std::vector<Step> steps;
