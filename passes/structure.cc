@@ -50,7 +50,7 @@ class DifferenceFinder {
       return number == kAbsent ? std::string()
                                : PlaceOf(numbering_.expression(number), side);
     };
-    found_.push_back({place(a, 0), place(b, 1), std::move(text)});
+    found_.push_back({place(a, 0), place(b, 1), std::move(text), false});
   }
 
   void Compare(Number a, Number b) {
@@ -98,7 +98,7 @@ void CompareInterface(std::string_view what, const std::vector<ir::Value*>& a,
         y.empty()   ? fmt::format("{} {} is missing", what, x)
         : x.empty() ? fmt::format("{} {} is not expected", what, y)
                     : fmt::format("{} {} is {}, expected {}", what, i, y, x);
-    found.push_back({x, y, std::move(text)});
+    found.push_back({x, y, std::move(text), /*is_interface=*/true});
   }
 }
 
@@ -109,6 +109,23 @@ absl::StatusOr<bool> CompareValues(const ir::Model& a, const ir::Model& b,
   ASSIGN_OR_RETURN(const std::vector<Number> x, numbering.NumberOutputs(a, 0));
   ASSIGN_OR_RETURN(const std::vector<Number> y, numbering.NumberOutputs(b, 1));
   return DifferenceFinder(numbering, found).Find(x, y);
+}
+
+// Values of one number are twins; of A's, the first in the file.
+absl::flat_hash_map<const ir::Value*, const ir::Value*> FindTwins(
+    const ir::Model& a, const ValueNumbering& numbering) {
+  absl::flat_hash_map<Number, const ir::Value*> by_number;
+  for (const ir::Value* value : a.graph.values()) {
+    const auto number = numbering.numbers(0).find(value);
+    if (number != numbering.numbers(0).end() && number->second != kAbsent)
+      by_number.try_emplace(number->second, value);
+  }
+  absl::flat_hash_map<const ir::Value*, const ir::Value*> twins;
+  for (const auto& [value, number] : numbering.numbers(1)) {
+    const auto twin = by_number.find(number);
+    if (twin != by_number.end()) twins[value] = twin->second;
+  }
+  return twins;
 }
 
 // Inputs that may be left out: what stands for them then.
@@ -128,7 +145,8 @@ absl::Status CompareDefaults(const ir::Model& a, const ir::Model& b,
     }
     if (equal) continue;
     const std::string place = InterfaceOf(*a.graph.inputs()[i]);
-    found.push_back({place, place, "another default of an input"});
+    found.push_back(
+        {place, place, "another default of an input", /*is_interface=*/true});
   }
   return absl::OkStatus();
 }
@@ -149,6 +167,7 @@ absl::StatusOr<Structure> CompareStructure(const ir::Model& a,
   ValueNumbering ordered(contents, schemas, /*commutes=*/false);
   ASSIGN_OR_RETURN(bool is_complete,
                    CompareValues(a, b, ordered, structure.differences));
+  structure.twins = FindTwins(a, ordered);
   if (structure.is_equal()) return structure;
   ValueNumbering unordered(contents, schemas, /*commutes=*/true);
   std::vector<StructureDifference> but_for_swaps;
@@ -156,10 +175,11 @@ absl::StatusOr<Structure> CompareStructure(const ir::Model& a,
   ASSIGN_OR_RETURN(is_complete, CompareValues(a, b, unordered, but_for_swaps));
   structure.differences = std::move(but_for_swaps);
   structure.has_more = !is_complete;
+  structure.twins = FindTwins(a, unordered);
   for (const Number number : unordered.swapped()) {
     const Expression& swapped = unordered.expression(number);
     structure.swaps.push_back({PlaceOf(swapped, 0), PlaceOf(swapped, 1),
-                               "operands are in the other order"});
+                               "operands are in the other order", false});
   }
   return structure;
 }

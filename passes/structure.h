@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "passes/ir/model.h"
 #include "passes/value_numbering.h"
@@ -26,6 +27,7 @@ namespace addnorm::passes {
 struct StructureDifference {
   std::string place_a, place_b;  // "" where that model has nothing there
   std::string text;              // what differs
+  bool is_interface = false;     // of the models' inputs or outputs
 };
 
 struct Structure {
@@ -36,6 +38,8 @@ struct Structure {
   std::vector<StructureDifference> swaps;
   // More differences than are listed.
   bool has_more = false;
+  // From values of B's main graph to those of A's that are computed alike.
+  absl::flat_hash_map<const ir::Value*, const ir::Value*> twins;
 
   bool is_equal() const { return differences.empty(); }
 };

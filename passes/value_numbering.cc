@@ -85,6 +85,9 @@ class GraphNumbering {
   void Set(const ir::Value* value, Number number) { numbers_[value] = number; }
   Number Get(const ir::Value* value) const;
   std::vector<Number> Outputs(const ir::Graph& graph) const;
+  const absl::flat_hash_map<const ir::Value*, Number>& numbers() const {
+    return numbers_;
+  }
   void SetCallDepth(int depth) { call_depth_ = depth; }
 
  private:
@@ -180,6 +183,7 @@ absl::StatusOr<std::vector<Number>> ValueNumbering::NumberOutputs(
     if (input->type.shape) least_ranks_[number] = input->type.shape->size();
   }
   RETURN_IF_ERROR(graph.Run(model.graph));
+  main_numbers_[static_cast<size_t>(side)] = graph.numbers();
   return graph.Outputs(model.graph);
 }
 

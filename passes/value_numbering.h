@@ -83,6 +83,12 @@ class ValueNumbering {
   absl::StatusOr<std::vector<Number>> NumberOutputs(const ir::Model& model,
                                                     Side side);
 
+  // Numbers of the values of a main graph, of the last model of that side.
+  const absl::flat_hash_map<const ir::Value*, Number>& numbers(
+      Side side) const {
+    return main_numbers_[static_cast<size_t>(side)];
+  }
+
   const Expression& expression(Number number) const {
     return expressions_[static_cast<size_t>(number)];
   }
@@ -113,6 +119,7 @@ class ValueNumbering {
   absl::flat_hash_map<Number, SmallConstant> constants_;
   // A rank that each value with this number has at least.
   absl::flat_hash_map<Number, size_t> least_ranks_;
+  std::array<absl::flat_hash_map<const ir::Value*, Number>, 2> main_numbers_;
   std::set<Number> swapped_;
   int64_t called_nodes_ = 0;
 };

@@ -193,13 +193,10 @@ absl::Status Executor::RunStepWithoutContext(Frame& frame, const Step& step) {
 absl::StatusOr<std::vector<Tensor>> Executor::RunNode(
     const ir::Node& node, std::vector<Tensor> inputs) {
   const FloatEnvironment environment;
-  for (const Step& step : plan_->steps) {
-    if (step.node != &node) continue;
-    Frame frame{*plan_};
-    frame.values.resize(plan_->slots.size());
-    return Compute(frame, step, std::move(inputs));
-  }
-  return absl::InternalError("the node is not of the main graph");
+  Step step = StepOf(node);
+  step.outputs.resize(node.outputs().size());
+  Frame frame{*plan_};
+  return Compute(frame, step, std::move(inputs));
 }
 
 absl::StatusOr<std::vector<Tensor>> Executor::Compute(

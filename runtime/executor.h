@@ -70,7 +70,8 @@ class Executor {
   // The value, read if it is a constant; absent if it is not alive.
   absl::StatusOr<Tensor> Read(const Frame& frame, Slot slot);
 
-  // One node by itself, given its operands; of main graphs only.
+  // One node by itself, given its operands. Neither its attributes nor its
+  // graphs may refer to what is outside of it.
   absl::StatusOr<std::vector<Tensor>> RunNode(const ir::Node& node,
                                               std::vector<Tensor> inputs);
 

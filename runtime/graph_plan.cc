@@ -64,12 +64,7 @@ int64_t OpsetOf(const ir::Graph& graph, std::string_view domain) {
 }
 
 absl::Status Planner::AddStep(const ir::Node& node) {
-  Step& step = plan_->steps.emplace_back();
-  step.node = &node;
-  step.opset = OpsetOf(*plan_->graph, node.domain());
-  step.function = plan_->graph->model()->FindFunction(
-      node.domain(), node.op_type(), node.overload);
-  if (step.function == nullptr) step.op = FindOp(node.domain(), node.op_type());
+  Step& step = plan_->steps.emplace_back(StepOf(node));
   for (const ir::Value* input : node.inputs())
     step.inputs.push_back(SlotOf(input));
   for (const ir::Graph* graph : node.subgraphs()) {
@@ -112,6 +107,16 @@ absl::StatusOr<std::unique_ptr<GraphPlan>> Planner::Run() {
 }
 
 }  // namespace
+
+Step StepOf(const ir::Node& node) {
+  Step step;
+  step.node = &node;
+  step.opset = OpsetOf(*node.graph(), node.domain());
+  step.function = node.graph()->model()->FindFunction(
+      node.domain(), node.op_type(), node.overload);
+  if (step.function == nullptr) step.op = FindOp(node.domain(), node.op_type());
+  return step;
+}
 
 Slot GraphPlan::slot(const ir::Value* value) const {
   const auto it = slots.find(value);

@@ -46,6 +46,9 @@ struct Step {
   std::vector<Slot> dying;
 };
 
+// Op, function and version of a node; nothing of its place in a graph.
+Step StepOf(const ir::Node& node);
+
 struct GraphPlan {
   const ir::Graph* graph = nullptr;
   std::vector<Slot> inputs;

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // run M: executes a model on given or generated inputs.
-#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -10,7 +9,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -36,8 +34,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using runtime::Tensor;
-
-constexpr int kMostThreads = 1024;
 
 struct Options {
   std::string model;
@@ -83,27 +79,6 @@ class Observers : public runtime::RunObserver {
   uint64_t total_ = 0;
   int depth_ = 0;
 };
-
-absl::StatusOr<DimValues> ParseDims(const std::vector<std::string>& words) {
-  DimValues dims;
-  for (const std::string& word : words) {
-    const size_t equals = word.rfind('=');
-    const std::string_view number =
-        equals == std::string::npos ? ""
-                                    : std::string_view(word).substr(equals + 1);
-    int64_t value = -1;
-    const auto [end, error] =
-        std::from_chars(number.data(), number.data() + number.size(), value);
-    if (equals == 0 || error != std::errc() || value < 0 ||
-        end != number.data() + number.size()) {
-      return absl::FailedPreconditionError(
-          fmt::format("--dim {}: expected NAME=NUMBER, such as batch=2",
-                      ir::Printable(word)));
-    }
-    dims[word.substr(0, equals)] = value;
-  }
-  return dims;
-}
 
 std::vector<std::string> OutputFiles(const ir::Model& model,
                                      const Options& options) {
@@ -154,11 +129,6 @@ absl::Status WriteOutputs(const RunResult& result, const Options& options) {
   return absl::OkStatus();
 }
 
-int ThreadCount(const Options& options) {
-  return options.threads.value_or(
-      std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
-}
-
 // What a failed run says: the file, and for an op that is missing the way out.
 absl::Status RunError(const absl::Status& status, const std::string& file) {
   const absl::Status named = proto::WithContext(status, file);
@@ -178,7 +148,8 @@ absl::Status Execute(const ir::Model& model, const Options& options,
   ASSIGN_OR_RETURN(
       const auto executor,
       runtime::Executor::Create(
-          model, {.threads = ThreadCount(options), .observer = &observers}));
+          model, {.threads = options.threads.value_or(DefaultThreads()),
+                  .observer = &observers}));
   observers.SetTotal(executor->plan().steps.size());
   plan.Attach(*executor);
   const auto start = std::chrono::steady_clock::now();

@@ -2,22 +2,38 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // verify A B: is B exactly A?
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "CLI/App.hpp"
 #include "fmt/format.h"
+#include "passes/ir/printable.h"
 #include "passes/ir/status_macros.h"
 #include "proto/text.h"
 #include "tool/commands.h"
 #include "tool/fusion.h"
-#include "tool/structure_check.h"
+#include "tool/run_inputs.h"
+#include "tool/verification.h"
+#include "tool/verify_report.h"
 
 namespace addnorm::tool {
 namespace {
 
 struct Options {
   std::string a, b;
+  std::string inputs;
+  uint64_t seed = 0;
+  std::vector<std::string> dims;
+  int rounds = 3;
+  std::optional<int> threads;
+  uint64_t max_ulps = 0;
+  bool strict_nan = false;
+  bool require_proof = false;
+  bool structure_only = false;
 };
 
 absl::StatusOr<LoadedModel> LoadPath(const std::string& path) {
@@ -25,29 +41,122 @@ absl::StatusOr<LoadedModel> LoadPath(const std::string& path) {
   return Load(std::move(file));
 }
 
-absl::StatusOr<Answer> Run(const Options& options, const Session&) {
+std::string CommandOf(const Options& options) {
+  std::string command = fmt::format("onnx-addnorm verify {}", options.a);
+  if (!options.b.empty()) command += " " + options.b;
+  if (!options.inputs.empty()) command += " --inputs " + options.inputs;
+  command +=
+      fmt::format(" --seed {} --rounds {}", options.seed, options.rounds);
+  for (const std::string& dim : options.dims) command += " --dim " + dim;
+  return command;
+}
+
+// Differences that the user allows: of numbers, and by so many ULPs.
+bool AreAllowed(const Verification& done, uint64_t max_ulps) {
+  return max_ulps > 0 && done.kernels.is_equal() && !done.rounds.empty() &&
+         done.difference.mismatch.empty() &&
+         done.difference.max_ulps <= max_ulps;
+}
+
+// What the verdict is to the caller; the failure says why it is not 0.
+void Judge(const Verification& done, const Options& options, Answer& answer) {
+  const auto no = [&](std::string error, std::string hint = "") {
+    answer.exit_code = ExitCode::kNo;
+    answer.failure = Failure{std::move(error), std::move(hint)};
+  };
+  switch (done.verdict) {
+    case Verdict::kDifferent:
+      if (AreAllowed(done, options.max_ulps)) {
+        answer.text +=
+            fmt::format("  allowed    by --max-ulp {}\n", options.max_ulps);
+        return;
+      }
+      return no("the models differ");
+    case Verdict::kEqualOnRuns:
+      if (options.require_proof)
+        no("nothing differs on what was run, but that is no proof");
+      return;
+    case Verdict::kNotComparable:
+      answer.exit_code = ExitCode::kModel;
+      answer.failure =
+          Failure{"the models cannot be compared",
+                  "--structure-only and --inputs DIR leave out what cannot be "
+                  "done"};
+      return;
+    case Verdict::kProven:
+      if (options.strict_nan && done.has_nan_note())
+        no("operands of Add or Mul are swapped: payloads of NaN may differ");
+      return;
+  }
+}
+
+absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
+  VerifyRequest request;
+  request.inputs.folder = options.inputs;
+  request.inputs.seed = options.seed;
+  ASSIGN_OR_RETURN(request.inputs.dims, ParseDims(options.dims));
+  request.rounds = options.rounds;
+  request.threads = options.threads.value_or(DefaultThreads());
+  request.structure_only = options.structure_only;
   ASSIGN_OR_RETURN(const LoadedModel a, LoadPath(options.a));
-  ASSIGN_OR_RETURN(const LoadedModel b, LoadPath(options.b));
-  ASSIGN_OR_RETURN(const passes::Structure structure, CheckStructure(a, b));
+  std::optional<LoadedModel> b;
+  if (!options.b.empty()) {
+    ASSIGN_OR_RETURN(b, LoadPath(options.b));
+  }
+  ASSIGN_OR_RETURN(const Verification done,
+                   Verify(a, b ? &*b : nullptr, request));
+  const VerifyNames names{options.a, options.b, CommandOf(options)};
   Answer answer;
-  for (const auto& d : structure.differences)
-    answer.text += fmt::format("{} | {}: {}\n", d.place_a, d.place_b, d.text);
-  for (const auto& d : structure.swaps)
-    answer.text +=
-        fmt::format("swap {} | {}: {}\n", d.place_a, d.place_b, d.text);
-  answer.text += structure.is_equal() ? "proven\n" : "different\n";
-  if (!structure.is_equal()) answer.exit_code = ExitCode::kNo;
+  answer.text = ToText(done, names, session.terminal);
+  answer.json = ToJson(done, names);
+  Judge(done, options, answer);
   return answer;
 }
+
+constexpr const char* kExamples = R"(Examples:
+  onnx-addnorm verify in.onnx out.onnx
+  onnx-addnorm verify in.onnx out.onnx --inputs data --require-proof
+  onnx-addnorm verify out.onnx
+
+Verdicts: proven (same structure: equal for all inputs), equal on what was run
+(exit 0, with --require-proof 1), different (1), not comparable (3). There is no
+tolerance unless --max-ulp gives one.)";
 
 }  // namespace
 
 RunFunction AddVerify(CLI::App& app) {
   auto options = std::make_shared<Options>();
+  app.footer(kExamples);
   app.add_option("A", options->a, "The original")->required()->option_text(" ");
-  app.add_option("B", options->b, "The candidate")
-      ->required()
+  app.add_option("B", options->b,
+                 "What should be the same; without it, A's fused ops are\n"
+                 "compared with their bodies")
       ->option_text(" ");
+  app.add_option("--inputs", options->inputs,
+                 "Folder with input_N.pb or NAME.npy; else they are generated")
+      ->option_text("DIR");
+  app.add_option("--seed", options->seed, "Of generated inputs (default: 0)")
+      ->option_text("N");
+  app.add_option("--dim", options->dims,
+                 "A symbolic dimension of generated inputs; can be repeated")
+      ->option_text("NAME=N")
+      ->take_all();
+  app.add_option("--rounds", options->rounds,
+                 "Runs with other inputs (default: 3), the second in other\n"
+                 "sizes")
+      ->option_text("N")
+      ->check(CLI::Range(1, 1000));
+  app.add_option("--threads", options->threads, "Default: all cores")
+      ->option_text("N")
+      ->check(CLI::Range(1, kMostThreads));
+  app.add_option("--max-ulp", options->max_ulps,
+                 "Allow outputs to differ by so many units in the last place")
+      ->option_text("N");
+  app.add_flag("--strict-nan", options->strict_nan,
+               "Swapped operands of Add or Mul are a difference");
+  app.add_flag("--require-proof", options->require_proof,
+               "Equal on what was run is not enough");
+  app.add_flag("--structure-only", options->structure_only, "Run nothing");
   return [options](const Session& session) { return Run(*options, session); };
 }
 

@@ -3,9 +3,12 @@
 #include "tool/run_inputs.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <set>
+#include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "fmt/format.h"
@@ -205,6 +208,31 @@ absl::StatusOr<RunInputs> GatherInputs(const ir::Model& model,
   }
   out.dims = dims.chosen();
   return out;
+}
+
+absl::StatusOr<DimValues> ParseDims(const std::vector<std::string>& words) {
+  DimValues dims;
+  for (const std::string& word : words) {
+    const size_t equals = word.rfind('=');
+    const std::string_view number =
+        equals == std::string::npos ? ""
+                                    : std::string_view(word).substr(equals + 1);
+    int64_t value = -1;
+    const auto [end, error] =
+        std::from_chars(number.data(), number.data() + number.size(), value);
+    if (equals == 0 || error != std::errc() || value < 0 ||
+        end != number.data() + number.size()) {
+      return absl::FailedPreconditionError(
+          fmt::format("--dim {}: expected NAME=NUMBER, such as batch=2",
+                      ir::Printable(word)));
+    }
+    dims[word.substr(0, equals)] = value;
+  }
+  return dims;
+}
+
+int DefaultThreads() {
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 }  // namespace addnorm::tool

@@ -47,6 +47,13 @@ struct RunInputs {
 absl::StatusOr<RunInputs> GatherInputs(const ir::Model& model,
                                        const InputRequest& request);
 
+// Of "NAME=NUMBER" words. kFailedPrecondition for others.
+absl::StatusOr<DimValues> ParseDims(const std::vector<std::string>& words);
+
+// What --threads is without being given: the cores.
+int DefaultThreads();
+inline constexpr int kMostThreads = 1024;
+
 // A file name for each value name, without folder and ending. A slash,
 // backslash, colon or control character becomes "_", so does a dot at the
 // beginning; a name that is taken gets "_2", "_3", …

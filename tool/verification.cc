@@ -1,0 +1,226 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/verification.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "fmt/format.h"
+#include "passes/fused_op.h"
+#include "passes/ir/printable.h"
+#include "passes/ir/status_macros.h"
+#include "proto/infer_types.h"
+#include "tool/structure_check.h"
+
+namespace addnorm::tool {
+namespace {
+
+using runtime::Comparison;
+using runtime::Executor;
+
+std::string Message(const absl::Status& status) {
+  return std::string(status.message());
+}
+
+// True if the node is, or has somewhere in it, a call of a fused op.
+bool HoldsFusedOp(const ir::Model& model, const ir::Node& node,
+                  absl::flat_hash_set<const ir::Function*>& seen) {
+  if (node.domain() == passes::kFusedDomain) return true;
+  const auto any = [&](const ir::Graph& graph) {
+    return std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                       [&](const ir::Node& inner) {
+                         return HoldsFusedOp(model, inner, seen);
+                       });
+  };
+  for (const ir::Graph* graph : node.subgraphs()) {
+    if (any(*graph)) return true;
+  }
+  const ir::Function* function =
+      model.FindFunction(node.domain(), node.op_type(), node.overload);
+  return function != nullptr && seen.insert(function).second &&
+         any(function->body);
+}
+
+runtime::Twins MakeTwins(const ir::Model& b, passes::Structure& structure) {
+  runtime::Twins twins;
+  twins.values = std::move(structure.twins);
+  for (const ir::Node& node : b.graph.nodes()) {
+    absl::flat_hash_set<const ir::Function*> seen;
+    if (HoldsFusedOp(b, node, seen)) twins.own.insert(&node);
+  }
+  return twins;
+}
+
+// The dims of a second size: what was a default grows, batches and what is
+// absent stay.
+DimValues OtherDims(const std::vector<ChosenDim>& dims, DimValues given) {
+  for (const ChosenDim& dim : dims) {
+    const DimRole role = RoleOf(dim.symbol);
+    if (dim.origin != "default" || dim.value < 2 || role == DimRole::kTotal ||
+        role == DimRole::kOther)
+      continue;
+    given[dim.symbol] = 2 * dim.value - 3;
+  }
+  return given;
+}
+
+class Verifier {
+ public:
+  Verifier(const LoadedModel& a, const LoadedModel& b,
+           const VerifyRequest& request, Verification& result)
+      : a_(a), b_(b), request_(request), result_(result) {}
+
+  void CompareStructures(bool is_itself);
+  void CompareKernels();
+  void CompareRuns();
+  Verdict Decide() const;
+
+ private:
+  absl::Status RunRounds();
+  absl::Status RunRound(runtime::LockStep& lock_step, int round);
+  void Summarise(const Round& round);
+
+  const LoadedModel& a_;
+  const LoadedModel& b_;
+  const VerifyRequest& request_;
+  Verification& result_;
+};
+
+void Verifier::CompareStructures(bool is_itself) {
+  absl::StatusOr<passes::Structure> structure = CheckStructure(a_, b_);
+  if (structure.ok()) {
+    result_.structure = *std::move(structure);
+  } else {
+    result_.structure_reason = Message(structure.status());
+  }
+  if (!is_itself) return;
+  for (const ir::Value* value : a_.model->graph.values())
+    result_.structure.twins[value] = value;
+}
+
+void Verifier::CompareKernels() {
+  std::vector<FusedCall> calls = FusedCallsOf(*b_.model);
+  if (calls.empty()) {
+    // What it does not find stays unknown.
+    proto::InferTypes(*b_.file, *b_.model).IgnoreError();
+    calls = FusedCallsOf(*b_.model);
+  }
+  absl::StatusOr<KernelCheck> check =
+      CheckKernels(*b_.model, calls, request_.inputs.seed);
+  if (!check.ok()) {
+    result_.kernels_reason = Message(check.status());
+    return;
+  }
+  result_.kernels = *std::move(check);
+  if (calls.empty())
+    result_.kernels_reason = "no fused op of known types and row length";
+}
+
+void Verifier::Summarise(const Round& round) {
+  const auto add = [&](const Comparison& comparison, const std::string& place) {
+    if (result_.first_place.empty() && !comparison.is_equal())
+      result_.first_place = place;
+    result_.difference.Add(comparison);
+    result_.words += comparison.elements;
+  };
+  for (const runtime::ValueComparison& own : round.result.own) {
+    add(own.comparison, own.value->producer()->Describe() + ", value '" +
+                            ir::Printable(own.value->name()) + "'");
+  }
+  for (size_t i = 0; i < round.result.outputs.size(); ++i) {
+    add(round.result.outputs[i],
+        fmt::format("output '{}'",
+                    ir::Printable(b_.model->graph.outputs()[i]->name())));
+  }
+}
+
+absl::Status Verifier::RunRound(runtime::LockStep& lock_step, int round) {
+  InputRequest inputs = request_.inputs;
+  inputs.seed += static_cast<uint64_t>(round);
+  if (round == 1 && inputs.folder.empty())
+    inputs.dims = OtherDims(result_.rounds[0].dims, inputs.dims);
+  ASSIGN_OR_RETURN(const RunInputs gathered, GatherInputs(*a_.model, inputs));
+  Round done{inputs.seed, gathered.dims, {}};
+  ASSIGN_OR_RETURN(done.result, lock_step.Run(gathered.tensors));
+  Summarise(done);
+  result_.rounds.push_back(std::move(done));
+  return absl::OkStatus();
+}
+
+absl::Status Verifier::RunRounds() {
+  const runtime::Twins twins = MakeTwins(*b_.model, result_.structure);
+  ASSIGN_OR_RETURN(const auto a,
+                   Executor::Create(*a_.model, {.threads = request_.threads,
+                                                .row_kernels = false}));
+  ASSIGN_OR_RETURN(const auto b,
+                   Executor::Create(*b_.model, {.threads = request_.threads}));
+  runtime::LockStep lock_step(*a, *b, twins);
+  // Files are the same in each round.
+  const int rounds = request_.inputs.folder.empty() ? request_.rounds : 1;
+  for (int round = 0; round < rounds; ++round) {
+    const absl::Status status = RunRound(lock_step, round);
+    if (status.ok()) continue;
+    // A second size may be one that the model does not take.
+    if (round != 1) return status;
+    result_.run_reason = fmt::format("second size: {}", Message(status));
+  }
+  return absl::OkStatus();
+}
+
+void Verifier::CompareRuns() {
+  if (a_.model->graph.outputs().size() != b_.model->graph.outputs().size() ||
+      a_.model->graph.inputs().size() != b_.model->graph.inputs().size()) {
+    result_.run_reason = "inputs or outputs differ in number";
+    return;
+  }
+  const absl::Status status = RunRounds();
+  if (!status.ok()) result_.run_reason = Message(status);
+}
+
+Verdict Verifier::Decide() const {
+  if (!result_.difference.is_equal() || !result_.kernels.is_equal())
+    return Verdict::kDifferent;
+  const bool is_compared = result_.structure_reason.empty();
+  if (is_compared && result_.structure.is_equal()) return Verdict::kProven;
+  const auto is_interface = [](const passes::StructureDifference& difference) {
+    return difference.is_interface;
+  };
+  if (is_compared &&
+      std::any_of(result_.structure.differences.begin(),
+                  result_.structure.differences.end(), is_interface))
+    return Verdict::kDifferent;
+  return result_.rounds.empty() ? Verdict::kNotComparable
+                                : Verdict::kEqualOnRuns;
+}
+
+}  // namespace
+
+std::string_view Name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kProven:
+      return "proven";
+    case Verdict::kEqualOnRuns:
+      return "equal on what was run";
+    case Verdict::kDifferent:
+      return "different";
+    case Verdict::kNotComparable:
+      break;
+  }
+  return "not comparable";
+}
+
+absl::StatusOr<Verification> Verify(const LoadedModel& a, const LoadedModel* b,
+                                    const VerifyRequest& request) {
+  Verification result;
+  Verifier verifier(a, b == nullptr ? a : *b, request, result);
+  verifier.CompareStructures(/*is_itself=*/b == nullptr);
+  if (!request.structure_only) {
+    verifier.CompareKernels();
+    verifier.CompareRuns();
+  }
+  result.verdict = verifier.Decide();
+  return result;
+}
+
+}  // namespace addnorm::tool

@@ -1,0 +1,74 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Is B exactly A? Three layers: structure (for all inputs), kernels against
+// bodies (for rows of all kinds), and both models run side by side. Nothing is
+// printed here; verify_report.h does that.
+//
+//   ASSIGN_OR_RETURN(Verification done, Verify(a, b, request));
+//   done.verdict == Verdict::kProven;
+#ifndef ADDNORM_TOOL_VERIFICATION_H_
+#define ADDNORM_TOOL_VERIFICATION_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "passes/structure.h"
+#include "runtime/lock_step.h"
+#include "tool/fusion.h"
+#include "tool/kernel_check.h"
+#include "tool/run_inputs.h"
+
+namespace addnorm::tool {
+
+enum class Verdict {
+  kProven,       // the structure holds: equal for all inputs
+  kEqualOnRuns,  // the structure differs or could not be compared; all words
+                 // that were compared are equal
+  kDifferent,
+  kNotComparable
+};
+std::string_view Name(Verdict verdict);  // "equal on what was run"
+
+struct VerifyRequest {
+  InputRequest inputs = {};
+  int rounds = 3;
+  int threads = 1;
+  bool structure_only = false;
+};
+
+// One pair of runs.
+struct Round {
+  uint64_t seed = 0;
+  std::vector<ChosenDim> dims;
+  runtime::LockStepResult result;
+};
+
+struct Verification {
+  Verdict verdict = Verdict::kNotComparable;
+  // "" where the layer ran; else why it did not.
+  std::string structure_reason, kernels_reason, run_reason;
+  passes::Structure structure;
+  KernelCheck kernels;
+  std::vector<Round> rounds;
+  // Words of outputs and of results of B's own nodes, compared in all rounds.
+  int64_t words = 0;
+  // All differences of the runs together, and the first place of one.
+  runtime::Comparison difference;
+  std::string first_place;
+
+  bool has_nan_note() const { return !structure.swaps.empty(); }
+};
+
+// Without b, a is compared with itself run node by node: its fused ops with
+// their bodies. Errors only where nothing can be said at all.
+absl::StatusOr<Verification> Verify(const LoadedModel& a, const LoadedModel* b,
+                                    const VerifyRequest& request);
+
+}  // namespace addnorm::tool
+
+#endif  // ADDNORM_TOOL_VERIFICATION_H_
