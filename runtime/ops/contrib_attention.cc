@@ -58,9 +58,9 @@ absl::Status ReadHeads(const OpContext& op, Projection& p) {
       op.attributes()
           .Ints("qkv_hidden_sizes")
           .value_or(std::vector<int64_t>(3, p.width / 3));
-  if (sizes.size() != 3 || sizes[0] < 0 || sizes[2] < 0 || sizes[0] > p.width ||
-      sizes[2] > p.width || sizes[0] != sizes[1] ||
-      2 * sizes[0] + sizes[2] != p.width || sizes[0] % heads != 0 ||
+  if (sizes.size() != 3 || sizes[0] < 0 || sizes[2] < 0 ||
+      sizes[0] > p.width / 2 || sizes[2] > p.width || sizes[0] != sizes[1] ||
+      sizes[2] != p.width - 2 * sizes[0] || sizes[0] % heads != 0 ||
       sizes[2] % heads != 0) {
     return OpContext::Invalid(
         "{} columns of weights cannot be cut into queries, keys and values of "

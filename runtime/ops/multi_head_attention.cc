@@ -69,8 +69,8 @@ HeadRows<const T> RowsOf(const OpContext& op, const Source& source) {
   if (tensor.rank() == 4)
     return HeadMajor(data, source.heads, source.rows, source.size);
   HeadRows<const T> rows =
-      RowMajor(data + source.part * source.size, source.rows, source.size,
-               Stride(source.heads, source.parts, source.size));
+      RowMajor(data + Stride(source.part, source.size), source.rows,
+               source.size, Stride(source.heads, source.parts, source.size));
   rows.head_stride = Stride(source.parts, source.size);
   return rows;
 }
@@ -152,7 +152,13 @@ absl::StatusOr<Sources> ReadOperands(const OpContext& op) {
   if (__builtin_add_overflow(s.past_rows, s.k.rows, &rows))
     return OpContext::Invalid("there are too many keys");
   s.shape = {s.q.batch, heads, heads, s.q.rows, rows, s.q.size, s.v.size};
-  const Dims bias = {Stride(heads, 2 * s.q.size + s.v.size)};
+  const int64_t q_width = Stride(heads, s.q.size);
+  const int64_t v_width = Stride(heads, s.v.size);
+  int64_t width = 0;
+  if (__builtin_add_overflow(q_width, q_width, &width) ||
+      __builtin_add_overflow(width, v_width, &width))
+    return OpContext::Invalid("the heads are too large");
+  const Dims bias = {width};
   if (op.has_input(kProjectionBias) && op.input(kProjectionBias).dims() != bias)
     return OpContext::Invalid("the bias is {}, expected {}",
                               Describe(op.input(kProjectionBias)),
@@ -266,7 +272,7 @@ absl::Status MultiHead<T>::Run() {
   ASSIGN_OR_RETURN(call.q, Projected(sources_.q, 0));
   ASSIGN_OR_RETURN(const HeadRows<const T> k, Projected(sources_.k, q_width));
   ASSIGN_OR_RETURN(const HeadRows<const T> v,
-                   Projected(sources_.v, 2 * q_width));
+                   Projected(sources_.v, Stride(2, q_width)));
   ASSIGN_OR_RETURN(call.k, Joined(sources_.k, k, kPastKey, kPresentKey));
   ASSIGN_OR_RETURN(call.v, Joined(sources_.v, v, kPastValue, kPresentValue));
   call.scale = op_.attributes().Float("scale", 0);

@@ -163,7 +163,7 @@ absl::Status ContribRotaryEmbedding(OpContext& op) {
   // Without a number of heads the caches say how long a head is.
   if (heads == 0 && call.x->rank() == 3 && call.cos->rank() == 2 &&
       call.cos->dims()[1] > 0)
-    heads = call.x->dims()[2] / (2 * call.cos->dims()[1]);
+    heads = call.x->dims()[2] / 2 / call.cos->dims()[1];
   RETURN_IF_ERROR(SetSizes(op, heads, call));
   if (call.x->count() == 0) return RotateByType(op, call);
   RETURN_IF_ERROR(ReadPositions(op, 1, /*offset=*/true, call));
