@@ -15,8 +15,10 @@
 namespace addnorm::runtime {
 namespace {
 
-// Query rows whose scores are held at once. Fixed, not by thread count: Gemm's
-// bits may depend on how many rows it is given.
+// Query rows whose scores are held at once; those of all heads that share a
+// head of keys follow one another, so that keys are read (and widened) once for
+// them. Fixed, not by thread count: Gemm's bits may depend on how many rows it
+// is given.
 constexpr int64_t kBlockRows = 64;
 
 struct KeyRange {
@@ -58,14 +60,21 @@ class BlockRunner {
       : op_(op),
         call_(call),
         shape_(call.shape),
-        max_rows_(std::min(kBlockRows, shape_.q_rows)) {}
+        group_(shape_.q_heads / shape_.kv_heads),
+        max_rows_(std::min(kBlockRows, group_ * shape_.q_rows)) {}
 
   absl::Status Allocate();
-  absl::Status Run(int64_t batch, int64_t head, int64_t first_row);
+  absl::Status Run(int64_t batch, int64_t kv_head, int64_t first);
 
  private:
   static constexpr bool kWidens = !std::is_same_v<T, C>;
 
+  // The query that row `i` of the block stands for.
+  ScoreRow Query(int64_t i) const {
+    const int64_t index = first_ + i;
+    return {batch_, kv_head_ * group_ + index / shape_.q_rows,
+            index % shape_.q_rows};
+  }
   KeyRange KeysOfBlock() const;
   void LoadQuery();
   // The rows of k or v in that range as C, and the distance between them.
@@ -75,7 +84,7 @@ class BlockRunner {
   void FinishRow(int64_t row);
   // False if the biases mask all visible keys.
   bool AddBiases(int64_t row, KeyRange visible);
-  void Softmax(C* scores, KeyRange visible) const;
+  void Softmax(int64_t row, KeyRange visible);
   void EmitScores(ScoreStage stage, int64_t row);
   C* scores_of(int64_t row) {
     return scores_ + row * (keys_.end - keys_.begin);
@@ -84,12 +93,12 @@ class BlockRunner {
   OpContext& op_;
   const AttentionCall<T>& call_;
   const AttentionShape& shape_;
-  const int64_t max_rows_;
+  const int64_t group_, max_rows_;
   Tensor memory_[5];
   C *query_ = nullptr, *scores_ = nullptr, *bias_ = nullptr, *wide_ = nullptr,
     *result_ = nullptr;
   // Of the block.
-  int64_t batch_ = 0, head_ = 0, first_row_ = 0, rows_ = 0;
+  int64_t batch_ = 0, kv_head_ = 0, first_ = 0, rows_ = 0;
   KeyRange keys_;
 };
 
@@ -113,8 +122,9 @@ template <typename T>
 KeyRange BlockRunner<T>::KeysOfBlock() const {
   if (call_.scores != nullptr) return {0, shape_.kv_rows};
   KeyRange all;
-  for (int64_t row = first_row_; row < first_row_ + rows_; ++row) {
-    const KeyRange range = VisibleKeys(call_.visible, shape_, batch_, row);
+  for (int64_t row = 0; row < rows_; ++row) {
+    const KeyRange range =
+        VisibleKeys(call_.visible, shape_, batch_, Query(row).row);
     if (range.empty()) continue;
     if (all.empty()) {
       all = range;
@@ -126,19 +136,20 @@ KeyRange BlockRunner<T>::KeysOfBlock() const {
 }
 
 template <typename T>
-absl::Status BlockRunner<T>::Run(int64_t batch, int64_t head,
-                                 int64_t first_row) {
+absl::Status BlockRunner<T>::Run(int64_t batch, int64_t kv_head,
+                                 int64_t first) {
   batch_ = batch;
-  head_ = head;
-  first_row_ = first_row;
-  rows_ = std::min(max_rows_, shape_.q_rows - first_row);
+  kv_head_ = kv_head;
+  first_ = first;
+  rows_ = std::min(max_rows_, group_ * shape_.q_rows - first);
   keys_ = KeysOfBlock();
   LoadQuery();
   RETURN_IF_ERROR(ComputeScores());
   for (int64_t row = 0; row < rows_; ++row) FinishRow(row);
   RETURN_IF_ERROR(ComputeResult());
   for (int64_t row = 0; row < rows_; ++row) {
-    T* y = call_.y.At(batch_, head_, first_row_ + row);
+    const ScoreRow query = Query(row);
+    T* y = call_.y.At(batch_, query.head, query.row);
     const C* result = result_ + row * shape_.v_head_size;
     for (int64_t i = 0; i < shape_.v_head_size; ++i)
       y[i] = Rounded<T>(result[i]);
@@ -150,7 +161,8 @@ template <typename T>
 void BlockRunner<T>::LoadQuery() {
   const C scale = static_cast<C>(call_.scale);
   for (int64_t row = 0; row < rows_; ++row) {
-    const T* q = call_.q.At(batch_, head_, first_row_ + row);
+    const ScoreRow query = Query(row);
+    const T* q = call_.q.At(batch_, query.head, query.row);
     C* to = query_ + row * shape_.head_size;
     for (int64_t i = 0; i < shape_.head_size; ++i) to[i] = Widen(q[i]) * scale;
   }
@@ -159,8 +171,7 @@ void BlockRunner<T>::LoadQuery() {
 template <typename T>
 auto BlockRunner<T>::Load(const HeadRows<const T>& rows, int64_t size,
                           int64_t* stride) -> const C* {
-  const int64_t head = head_ / (shape_.q_heads / shape_.kv_heads);
-  const T* from = rows.At(batch_, head, keys_.begin);
+  const T* from = rows.At(batch_, kv_head_, keys_.begin);
   if constexpr (!kWidens) {
     *stride = rows.row_stride;
     return from;
@@ -232,8 +243,7 @@ void BlockRunner<T>::FinishRow(int64_t row) {
       scores[i] = cap * std::tanh(scores[i] / cap);
   }
   EmitScores(ScoreStage::kCapped, row);
-  KeyRange visible =
-      VisibleKeys(call_.visible, shape_, batch_, first_row_ + row);
+  KeyRange visible = VisibleKeys(call_.visible, shape_, batch_, Query(row).row);
   const bool sees_keys = !visible.empty() && AddBiases(row, visible);
   if (visible.empty()) visible = {keys_.begin, keys_.begin};
   visible = {visible.begin - keys_.begin, visible.end - keys_.begin};
@@ -243,7 +253,7 @@ void BlockRunner<T>::FinishRow(int64_t row) {
   std::fill_n(scores, visible.begin, C{0});
   std::fill(scores + visible.end, scores + count, C{0});
   if (sees_keys) {
-    Softmax(scores, visible);
+    Softmax(row, visible);
   } else {
     std::fill_n(scores, count, C{0});
   }
@@ -257,7 +267,7 @@ bool BlockRunner<T>::AddBiases(int64_t row, KeyRange visible) {
   const int64_t column = visible.begin + At(call_.visible.first_key, batch_, 0);
   std::fill_n(bias_, count, C{0});
   for (const ScoreBias& bias : call_.biases)
-    AddBiasRow(bias, {batch_, head_, first_row_ + row}, column, count, bias_);
+    AddBiasRow(bias, Query(row), column, count, bias_);
   C* scores = scores_of(row) + (visible.begin - keys_.begin);
   bool sees_keys = false;
   for (int64_t i = 0; i < count; ++i) {
@@ -268,11 +278,13 @@ bool BlockRunner<T>::AddBiases(int64_t row, KeyRange visible) {
 }
 
 template <typename T>
-void BlockRunner<T>::Softmax(C* scores, KeyRange visible) const {
-  C* const row = scores + visible.begin;
+void BlockRunner<T>::Softmax(int64_t index, KeyRange visible) {
+  C* const row = scores_of(index) + visible.begin;
   const int64_t count = visible.end - visible.begin;
   const float* sink =
-      call_.sinks.empty() ? nullptr : &call_.sinks[static_cast<size_t>(head_)];
+      call_.sinks.empty()
+          ? nullptr
+          : &call_.sinks[static_cast<size_t>(Query(index).head)];
   switch (call_.softmax_type) {
     case ir::DataType::kFloat16:
       return SoftmaxRow<C, Half>(row, count, sink);
@@ -290,8 +302,9 @@ void BlockRunner<T>::Softmax(C* scores, KeyRange visible) const {
 template <typename T>
 void BlockRunner<T>::EmitScores(ScoreStage stage, int64_t row) {
   if (call_.scores == nullptr || call_.stage != stage) return;
+  const ScoreRow query = Query(row);
   const int64_t index =
-      (batch_ * shape_.q_heads + head_) * shape_.q_rows + first_row_ + row;
+      (batch_ * shape_.q_heads + query.head) * shape_.q_rows + query.row;
   T* to = call_.scores + index * shape_.kv_rows;
   const C* from = scores_of(row);
   for (int64_t i = 0; i < shape_.kv_rows; ++i) to[i] = Rounded<T>(from[i]);
@@ -313,21 +326,22 @@ absl::Status RunAttention(OpContext& op, const AttentionCall<T>& call) {
   if (shape.batch == 0 || shape.q_rows == 0) return absl::OkStatus();
   if (shape.v_head_size == 0 && (call.scores == nullptr || shape.kv_rows == 0))
     return absl::OkStatus();
-  const int64_t blocks = (shape.q_rows + kBlockRows - 1) / kBlockRows;
-  const double work = static_cast<double>(std::min(kBlockRows, shape.q_rows)) *
+  const int64_t rows = shape.q_heads / shape.kv_heads * shape.q_rows;
+  const int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
+  const double work = static_cast<double>(std::min(kBlockRows, rows)) *
                       static_cast<double>(shape.kv_rows + 1) *
                       static_cast<double>(shape.head_size + 1);
   std::mutex mutex;
   absl::Status status;
   op.threads().ParallelFor(
-      shape.batch * shape.q_heads * blocks,
+      shape.batch * shape.kv_heads * blocks,
       std::max<int64_t>(1, static_cast<int64_t>(32768 / work)),
       [&](int64_t begin, int64_t end) {
         BlockRunner<T> runner(op, call);
         absl::Status result = runner.Allocate();
         for (int64_t i = begin; i < end && result.ok(); ++i) {
           const int64_t head = i / blocks;
-          result = runner.Run(head / shape.q_heads, head % shape.q_heads,
+          result = runner.Run(head / shape.kv_heads, head % shape.kv_heads,
                               i % blocks * kBlockRows);
         }
         const std::lock_guard lock(mutex);

@@ -2,10 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ops/axis_split.h"
 
+#include <limits>
+
 #include "passes/ir/status_macros.h"
 #include "runtime/op.h"
 
 namespace addnorm::runtime {
+
+int64_t SizeProduct(int64_t a, int64_t b) {
+  int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product)
+             ? std::numeric_limits<int64_t>::max()
+             : product;
+}
 
 absl::StatusOr<int64_t> PositiveAxis(int64_t axis, int64_t rank) {
   if (axis < -rank || axis >= rank) {
@@ -20,9 +29,10 @@ absl::StatusOr<AxisSplit> SplitAt(const Dims& dims, int64_t axis) {
   ASSIGN_OR_RETURN(split.axis,
                    PositiveAxis(axis, static_cast<int64_t>(dims.size())));
   for (int64_t i = 0; i < static_cast<int64_t>(dims.size()); ++i) {
-    (i < split.axis    ? split.outer
-     : i == split.axis ? split.length
-                       : split.inner) *= dims[i];
+    int64_t& size = i < split.axis    ? split.outer
+                    : i == split.axis ? split.length
+                                      : split.inner;
+    size = SizeProduct(size, dims[i]);
   }
   return split;
 }
@@ -34,8 +44,10 @@ absl::StatusOr<AxisSplit> FlattenAt(const Dims& dims, int64_t axis) {
   if (axis != rank) {
     ASSIGN_OR_RETURN(split.axis, PositiveAxis(axis, rank));
   }
-  for (int64_t i = 0; i < rank; ++i)
-    (i < split.axis ? split.outer : split.length) *= dims[i];
+  for (int64_t i = 0; i < rank; ++i) {
+    int64_t& size = i < split.axis ? split.outer : split.length;
+    size = SizeProduct(size, dims[i]);
+  }
   return split;
 }
 

@@ -16,10 +16,14 @@
 
 namespace addnorm::runtime {
 
+// a * b for sizes, at most the largest int64: tensors without elements may have
+// axes whose product is beyond it.
+int64_t SizeProduct(int64_t a, int64_t b);
+
 struct AxisSplit {
   int64_t axis = 0;  // not negative
   int64_t outer = 1, length = 1, inner = 1;
-  int64_t lines() const { return outer * inner; }
+  int64_t lines() const { return SizeProduct(outer, inner); }
   // Where element 0 of a line is; its elements are `inner` apart.
   int64_t Start(int64_t line) const {
     return line / inner * length * inner + line % inner;

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "passes/ir/status_macros.h"
+#include "runtime/ops/axis_split.h"
 #include "runtime/ops/mat_mul.h"
 
 namespace addnorm::runtime {
@@ -30,7 +31,7 @@ absl::StatusOr<Matrices> MatricesOf(const Tensor& tensor, MatrixLayout layout,
   }
   std::vector<int64_t> strides(dims.size(), 1);
   for (size_t i = dims.size() - 1; i-- > 0;)
-    strides[i] = strides[i + 1] * dims[i + 1];
+    strides[i] = SizeProduct(strides[i + 1], dims[i + 1]);
   const size_t last = dims.size() - 1;
   const size_t row_axis = layout.transpose_batch ? 0 : last - 1;
   Matrices matrices;

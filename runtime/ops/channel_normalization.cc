@@ -69,6 +69,7 @@ absl::Status NormaliseGroups(OpContext& op, int64_t groups,
     ASSIGN_OR_RETURN(const auto scale, Numbers<A>(op, 1, scale_count));
     ASSIGN_OR_RETURN(const auto bias, Numbers<A>(op, 2, scale_count));
     ASSIGN_OR_RETURN(Tensor * y, op.Output(0, x.type(), x.dims()));
+    if (x.count() == 0) return absl::OkStatus();
     const int64_t row = channels * split.inner;
     op.threads().ParallelFor(
         split.outer * groups, LineGrain(row), [&](int64_t begin, int64_t end) {
@@ -123,6 +124,7 @@ absl::Status BatchNormalization(OpContext& op) {
       ASSIGN_OR_RETURN(operands[i], Numbers<A>(op, i, split.length));
     }
     ASSIGN_OR_RETURN(Tensor * y, op.Output(0, x.type(), x.dims()));
+    if (x.count() == 0) return absl::OkStatus();
     op.threads().ParallelFor(split.outer * split.length, LineGrain(split.inner),
                              [&](int64_t begin, int64_t end) {
                                for (int64_t line = begin; line < end; ++line) {

@@ -11,6 +11,7 @@
 
 #include "passes/ir/status_macros.h"
 #include "runtime/matrix_product.h"
+#include "runtime/ops/axis_split.h"
 #include "runtime/ops/groups.h"
 #include "runtime/ops/window.h"
 
@@ -68,9 +69,9 @@ absl::StatusOr<Convolution> ConvolutionOf(const OpContext& op) {
     return OpContext::Invalid("the result {} is too large",
                               ToString(conv.dims));
   for (const WindowAxis& axis : conv.window) {
-    conv.taps *= axis.kernel;
-    conv.input_size *= axis.input;
-    conv.output_size *= axis.output;
+    conv.taps = SizeProduct(conv.taps, axis.kernel);
+    conv.input_size = SizeProduct(conv.input_size, axis.input);
+    conv.output_size = SizeProduct(conv.output_size, axis.output);
   }
   return conv;
 }

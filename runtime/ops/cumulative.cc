@@ -42,6 +42,7 @@ absl::Status Cumulate(OpContext& op) {
   return op.ForType<ADDNORM_FLOAT_TYPES, int32_t, int64_t, uint32_t, uint64_t>(
       x, [&]<typename T>() -> absl::Status {
         ASSIGN_OR_RETURN(Tensor * y, op.Output(0, x.type(), x.dims()));
+        if (x.count() == 0) return absl::OkStatus();
         op.threads().ParallelFor(
             split.lines(), LineGrain(split.length),
             [&](int64_t begin, int64_t end) {

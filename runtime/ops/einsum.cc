@@ -1,185 +1,24 @@
 // Copyright the onnx-addnorm authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Einsum: every label of the equation is a loop; the operands are read with the
-// label's distance, which is 0 where they lack it and the sum of two where they
-// have it twice (a diagonal).
-//
-// Sums go over the loops that the result lacks, in the order in which the
-// equation names them, the last one innermost.
+// Einsum. Two operands whose summed labels both have are a product of matrices,
+// for which operands and result are laid out anew where they must be. All else
+// is loops: sums go over the labels that the result lacks, in the order in
+// which the equation names them, the last one innermost.
 #include <algorithm>
-#include <map>
-#include <set>
-#include <string>
 #include <vector>
 
-#include "passes/ir/printable.h"
 #include "passes/ir/status_macros.h"
 #include "runtime/ops/axis_split.h"
+#include "runtime/ops/einsum_loops.h"
 #include "runtime/ops/mat_mul.h"
+#include "runtime/ops/reduce_plan.h"
 #include "runtime/ops/reducers.h"
 
 namespace addnorm::runtime {
 namespace {
 
-// A letter, or an axis of the ellipsis: those are negative, -1 the last one.
-using Label = int;
-using Labels = std::vector<Label>;
-
-constexpr Label kEllipsis = 0;  // in a term, until the ranks are known
-
-struct Equation {
-  std::vector<Labels> terms;
-  Labels result;
-  bool has_result = false;
-};
-
-bool IsLetter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-absl::StatusOr<Labels> ParseTerm(const std::string& text) {
-  Labels labels;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (IsLetter(text[i])) {
-      labels.push_back(text[i]);
-    } else if (text.compare(i, 3, "...") == 0 &&
-               std::count(labels.begin(), labels.end(), kEllipsis) == 0) {
-      labels.push_back(kEllipsis);
-      i += 2;
-    } else {
-      return OpContext::Invalid("'{}' is no term of an equation",
-                                ir::Printable(text));
-    }
-  }
-  return labels;
-}
-
-absl::StatusOr<Equation> Parse(std::string text) {
-  std::erase(text, ' ');
-  Equation equation;
-  const size_t arrow = text.find("->");
-  equation.has_result = arrow != std::string::npos;
-  if (equation.has_result) {
-    ASSIGN_OR_RETURN(equation.result, ParseTerm(text.substr(arrow + 2)));
-    text.resize(arrow);
-  }
-  size_t begin = 0;
-  while (true) {
-    const size_t comma = text.find(',', begin);
-    ASSIGN_OR_RETURN(equation.terms.emplace_back(),
-                     ParseTerm(text.substr(begin, comma - begin)));
-    if (comma == std::string::npos) return equation;
-    begin = comma + 1;
-  }
-}
-
-// Puts `count` labels in the place of the ellipsis.
-void ExpandEllipsis(Labels& labels, int64_t count) {
-  const auto at = std::find(labels.begin(), labels.end(), kEllipsis);
-  if (at == labels.end()) return;
-  Labels axes;
-  for (int64_t i = count; i > 0; --i) axes.push_back(static_cast<Label>(-i));
-  labels.insert(labels.erase(at), axes.begin(), axes.end());
-}
-
-// Without "->": the ellipsis, then the letters that occur once, sorted.
-Labels ImplicitResult(const std::vector<Labels>& terms, int64_t ellipsis) {
-  std::map<Label, int> occurrences;
-  for (const Labels& term : terms) {
-    for (const Label label : term) ++occurrences[label];
-  }
-  Labels result = {kEllipsis};
-  ExpandEllipsis(result, ellipsis);
-  for (const auto& [label, count] : occurrences) {
-    if (label > 0 && count == 1) result.push_back(label);
-  }
-  return result;
-}
-
-// Ranks are known now: no ellipsis is left.
-absl::Status Resolve(const OpContext& op, Equation& equation) {
-  if (equation.terms.size() != op.input_count())
-    return OpContext::Invalid("the equation has {} terms for {} operands",
-                              equation.terms.size(), op.input_count());
-  int64_t ellipsis = 0;
-  for (size_t i = 0; i < equation.terms.size(); ++i) {
-    Labels& term = equation.terms[i];
-    const bool has_ellipsis =
-        std::count(term.begin(), term.end(), kEllipsis) > 0;
-    const int64_t letters =
-        static_cast<int64_t>(term.size()) - (has_ellipsis ? 1 : 0);
-    const int64_t rest = op.input(i).rank() - letters;
-    if (rest < 0 || (rest > 0 && !has_ellipsis))
-      return OpContext::Invalid("operand {} is {}, its term has {} letters", i,
-                                Describe(op.input(i)), letters);
-    ExpandEllipsis(term, rest);
-    ellipsis = std::max(ellipsis, rest);
-  }
-  if (equation.has_result) {
-    ExpandEllipsis(equation.result, ellipsis);
-  } else {
-    equation.result = ImplicitResult(equation.terms, ellipsis);
-  }
-  return absl::OkStatus();
-}
-
-// A label's size, and its distance in each operand.
-struct EinsumLoop {
-  int64_t size = 1;
-  std::vector<int64_t> strides;
-};
-
-struct Loops {
-  std::vector<EinsumLoop> kept, summed;
-  Dims dims;  // of the result
-  int64_t summed_count = 1;
-};
-
-absl::Status AddOperand(const OpContext& op, size_t operand, const Labels& term,
-                        std::map<Label, EinsumLoop>& loops) {
-  const Dims& dims = op.input(operand).dims();
-  int64_t stride = 1;
-  for (size_t axis = term.size(); axis-- > 0;) {
-    EinsumLoop& loop = loops[term[axis]];
-    loop.strides.resize(op.input_count(), 0);
-    if (loop.size == 1) loop.size = dims[axis];
-    if (dims[axis] != 1 && dims[axis] != loop.size)
-      return OpContext::Invalid("sizes {} and {} of one label of the equation",
-                                loop.size, dims[axis]);
-    if (dims[axis] != 1) loop.strides[operand] += stride;
-    stride *= dims[axis];
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Loops> LoopsOf(const OpContext& op, const Equation& equation) {
-  std::map<Label, EinsumLoop> by_label;
-  for (size_t i = 0; i < equation.terms.size(); ++i)
-    RETURN_IF_ERROR(AddOperand(op, i, equation.terms[i], by_label));
-  Loops loops;
-  std::set<Label> used;
-  Dims summed;
-  for (const Label label : equation.result) {
-    const auto found = by_label.find(label);
-    if (found == by_label.end() || !used.insert(label).second)
-      return OpContext::Invalid(
-          "a label of the result is in no term, or twice in the result");
-    loops.kept.push_back(found->second);
-    loops.dims.push_back(found->second.size);
-  }
-  for (const Labels& term : equation.terms) {
-    for (const Label label : term) {
-      if (!used.insert(label).second) continue;
-      loops.summed.push_back(by_label[label]);
-      summed.push_back(by_label[label].size);
-    }
-  }
-  const std::optional<int64_t> count = ElementCount(summed);
-  if (!count) return OpContext::Invalid("sums over too many elements");
-  loops.summed_count = *count;
-  return loops;
-}
+// ---- loops
 
 // Moves the operands' offsets to the next index of the loops.
 void Advance(const std::vector<EinsumLoop>& loops, std::vector<int64_t>& index,
@@ -196,7 +35,7 @@ void Advance(const std::vector<EinsumLoop>& loops, std::vector<int64_t>& index,
 }
 
 // The offsets of the operands at one index of the result.
-std::vector<int64_t> OffsetsAt(const Loops& loops, int64_t output,
+std::vector<int64_t> OffsetsAt(const EinsumLoops& loops, int64_t output,
                                size_t operands) {
   std::vector<int64_t> offsets(operands, 0);
   for (size_t axis = loops.kept.size(); axis-- > 0;) {
@@ -209,7 +48,7 @@ std::vector<int64_t> OffsetsAt(const Loops& loops, int64_t output,
 }
 
 template <typename T>
-T SumAt(const Loops& loops, const std::vector<const T*>& operands,
+T SumAt(const EinsumLoops& loops, const std::vector<const T*>& operands,
         std::vector<int64_t> offsets) {
   using A = ComputeType<T>;
   A sum{0};
@@ -227,7 +66,7 @@ T SumAt(const Loops& loops, const std::vector<const T*>& operands,
 }
 
 template <typename T>
-absl::Status RunLoops(OpContext& op, const Loops& loops) {
+absl::Status RunLoops(OpContext& op, const EinsumLoops& loops) {
   ASSIGN_OR_RETURN(Tensor * y, op.Output(0, kTypeOf<T>, loops.dims));
   std::vector<const T*> operands;
   for (size_t i = 0; i < op.input_count(); ++i)
@@ -243,22 +82,157 @@ absl::Status RunLoops(OpContext& op, const Loops& loops) {
   return absl::OkStatus();
 }
 
+// ---- a product of matrices
+
+// Loops by what they are to the product, and for the result their places in it.
+struct ProductRoles {
+  std::vector<EinsumLoop> batch, rows, columns, summed;
+  std::vector<size_t> places;  // of batch, rows, columns in the result
+};
+
+std::vector<EinsumLoop> Joined(
+    std::initializer_list<std::vector<EinsumLoop>> parts) {
+  std::vector<EinsumLoop> loops;
+  for (const auto& part : parts)
+    loops.insert(loops.end(), part.begin(), part.end());
+  return loops;
+}
+
+// False if the loops are no product, or one of copies much larger than the
+// operands.
+bool RolesOf(const EinsumLoops& loops, ProductRoles& roles) {
+  std::vector<size_t> batch, rows, columns;
+  for (size_t i = 0; i < loops.kept.size(); ++i) {
+    const EinsumLoop& loop = loops.kept[i];
+    const bool in_a = loop.strides[0] != 0, in_b = loop.strides[1] != 0;
+    (in_a && in_b ? batch : in_b ? columns : rows).push_back(i);
+  }
+  for (const size_t i : batch) roles.batch.push_back(loops.kept[i]);
+  for (const size_t i : rows) roles.rows.push_back(loops.kept[i]);
+  for (const size_t i : columns) roles.columns.push_back(loops.kept[i]);
+  for (const std::vector<size_t>& part : {batch, rows, columns})
+    roles.places.insert(roles.places.end(), part.begin(), part.end());
+  for (const EinsumLoop& loop : loops.summed) {
+    if (loop.size == 1) continue;
+    if (loop.strides[0] == 0 || loop.strides[1] == 0) return false;
+    roles.summed.push_back(loop);
+  }
+  return true;
+}
+
+int64_t CountOf(const std::vector<EinsumLoop>& loops) {
+  int64_t count = 1;
+  for (const EinsumLoop& loop : loops) count *= loop.size;
+  return count;
+}
+
+// True if the operand has its elements in the order of the loops already.
+bool IsDense(const std::vector<EinsumLoop>& loops, size_t operand) {
+  int64_t stride = 1;
+  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+    if (loop->size != 1 && loop->strides[operand] != stride) return false;
+    stride *= loop->size;
+  }
+  return true;
+}
+
+// The elements in the order of the loops.
+template <typename T>
+void CopyInOrder(const T* from, StridedLoops loops, T* to) {
+  StridedLoops::Loop last;
+  if (!loops.loops.empty()) {
+    last = loops.loops.back();
+    loops.loops.pop_back();
+  }
+  for (const StridedLoops::Loop& loop : loops.loops) loops.count *= loop.size;
+  for (int64_t i = 0; i < loops.count; ++i) {
+    const T* row = from + loops.Offset(i);
+    for (int64_t j = 0; j < last.size; ++j) *to++ = row[j * last.stride];
+  }
+}
+
+// The operand in the order of the loops: itself, or a copy.
+template <typename T>
+absl::StatusOr<Tensor> InOrder(OpContext& op, size_t operand,
+                               const std::vector<EinsumLoop>& loops) {
+  const Tensor& x = op.input(operand);
+  const int64_t count = CountOf(loops);
+  if (IsDense(loops, operand) && count == x.count()) return x.WithDims({count});
+  ASSIGN_OR_RETURN(Tensor copy, op.Scratch(x.type(), {count}));
+  StridedLoops strided;
+  for (const EinsumLoop& loop : loops)
+    strided.loops.push_back({loop.size, loop.strides[operand]});
+  CopyInOrder(x.data<T>(), std::move(strided), copy.mutable_data<T>());
+  return copy;
+}
+
+// The result from a product [batch, rows, columns].
+template <typename T>
+absl::Status PutInPlace(OpContext& op, const EinsumLoops& loops,
+                        const ProductRoles& roles, Tensor product) {
+  if (std::is_sorted(roles.places.begin(), roles.places.end())) {
+    op.SetOutput(0, product.WithDims(loops.dims));
+    return absl::OkStatus();
+  }
+  StridedLoops strided;
+  strided.loops.resize(loops.kept.size());
+  int64_t stride = 1;
+  for (size_t i = roles.places.size(); i-- > 0;) {
+    const int64_t size = loops.kept[roles.places[i]].size;
+    strided.loops[roles.places[i]] = {size, stride};
+    stride *= size;
+  }
+  ASSIGN_OR_RETURN(Tensor * y, op.Output(0, kTypeOf<T>, loops.dims));
+  CopyInOrder(product.data<T>(), std::move(strided), y->mutable_data<T>());
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status RunProduct(OpContext& op, const EinsumLoops& loops,
+                        const ProductRoles& roles) {
+  const int64_t batches = CountOf(roles.batch);
+  const int64_t m = CountOf(roles.rows), n = CountOf(roles.columns);
+  const int64_t k = CountOf(roles.summed);
+  ASSIGN_OR_RETURN(
+      const Tensor a,
+      InOrder<T>(op, 0, Joined({roles.batch, roles.rows, roles.summed})));
+  auto b_loops = Joined({roles.batch, roles.columns, roles.summed});
+  const bool transposed = IsDense(b_loops, 1);
+  if (!transposed) b_loops = Joined({roles.batch, roles.summed, roles.columns});
+  ASSIGN_OR_RETURN(const Tensor b, InOrder<T>(op, 1, b_loops));
+  ASSIGN_OR_RETURN(
+      const BatchedProduct product,
+      MakeBatchedProduct(
+          a.WithDims({batches, m, k}),
+          b.WithDims(transposed ? Dims{batches, n, k} : Dims{batches, k, n}),
+          {}, {.transpose = transposed}));
+  ASSIGN_OR_RETURN(Tensor y, op.Scratch(kTypeOf<T>, product.dims));
+  RETURN_IF_ERROR(RunBatchedProduct<T>(product, a.data<T>(), b.data<T>(),
+                                       y.mutable_data<T>(), ComputeType<T>{1},
+                                       op.threads()));
+  return PutInPlace<T>(op, loops, roles, std::move(y));
+}
+
+template <typename T>
+inline constexpr bool kHasProduct = !std::is_integral_v<T> || sizeof(T) >= 4;
+
 }  // namespace
 
 absl::Status Einsum(OpContext& op) {
-  if (op.input_count() == 0) return OpContext::Invalid("has no operands");
-  RETURN_IF_ERROR(op.RequireInputs(op.input_count()));
-  ASSIGN_OR_RETURN(Equation equation,
-                   Parse(op.attributes().String("equation", "")));
-  RETURN_IF_ERROR(Resolve(op, equation));
-  for (size_t i = 1; i < op.input_count(); ++i) {
-    if (op.input(i).type() != op.input(0).type())
-      return OpContext::Invalid("operands are {} and {}", Describe(op.input(0)),
-                                Describe(op.input(i)));
-  }
-  ASSIGN_OR_RETURN(const Loops loops, LoopsOf(op, equation));
+  ASSIGN_OR_RETURN(const EinsumLoops loops, EinsumLoopsOf(op));
+  ProductRoles roles;
+  // Where nothing is computed, sizes need no care.
+  const bool is_empty =
+      loops.summed_count == 0 || ElementCount(loops.dims) == 0;
+  const bool is_product =
+      op.input_count() == 2 && !is_empty && RolesOf(loops, roles);
   return op.ForType<ADDNORM_NUMBER_TYPES>(
-      op.input(0), [&]<typename T>() { return RunLoops<T>(op, loops); });
+      op.input(0), [&]<typename T>() -> absl::Status {
+        if constexpr (kHasProduct<T>) {
+          if (is_product) return RunProduct<T>(op, loops, roles);
+        }
+        return RunLoops<T>(op, loops);
+      });
 }
 
 }  // namespace addnorm::runtime

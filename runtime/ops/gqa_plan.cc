@@ -108,60 +108,75 @@ int64_t ResidentTokens(const GqaPlan& plan, int64_t total) {
   return total - step * ((total - capacity + step - 1) / step);
 }
 
-absl::Status CheckEntry(const GqaPlan& plan, const GqaEntry& entry) {
-  if (entry.total < 0 || entry.total > plan.total_length || entry.added < 0 ||
-      entry.added > std::min(plan.shape.q_rows, entry.total)) {
-    return OpContext::Invalid(
-        "{} tokens, {} of them new, with {} rows of queries and "
-        "total_sequence_length {}",
-        entry.total, entry.added, plan.shape.q_rows, plan.total_length);
-  }
-  if (entry.resident > plan.past_capacity) {
-    return OpContext::Invalid("{} earlier tokens in a cache of {} rows",
-                              entry.resident, plan.past_capacity);
-  }
-  return absl::OkStatus();
-}
+// The op's lengths, by batch entry.
+struct Lengths {
+  std::vector<int64_t> last;   // position of the last token
+  std::vector<int64_t> added;  // rows of the query that are tokens; or empty
+};
 
-absl::Status ReadEntries(const OpContext& op, GqaPlan& plan) {
-  AttentionShape& s = plan.shape;
-  ASSIGN_OR_RETURN(const std::vector<int64_t> lengths, op.Ints(kLengths));
+absl::StatusOr<Lengths> ReadLengths(const OpContext& op, GqaPlan& plan) {
+  Lengths lengths;
+  ASSIGN_OR_RETURN(lengths.last, op.Ints(kLengths));
   ASSIGN_OR_RETURN(const std::vector<int64_t> total, op.Ints(kTotalLength));
-  const auto batch = static_cast<size_t>(s.batch);
-  if (lengths.size() != batch || total.size() != 1 || total[0] < 0) {
+  const auto batch = static_cast<size_t>(plan.shape.batch);
+  if (lengths.last.size() != batch || total.size() != 1 || total[0] < 0) {
     return OpContext::Invalid(
         "seqlens_k is {} and total_sequence_length {}, expected [{}] and one "
         "length",
         Describe(op.input(kLengths)), Describe(op.input(kTotalLength)), batch);
   }
   plan.total_length = total[0];
-  std::vector<int64_t> added;
-  if (op.has_input(kQueryLengths)) {
-    ASSIGN_OR_RETURN(added, op.Ints(kQueryLengths));
-    if (added.size() != batch)
-      return OpContext::Invalid("query_seqlens is {}, expected [{}]",
-                                Describe(op.input(kQueryLengths)), batch);
+  if (!op.has_input(kQueryLengths)) return lengths;
+  ASSIGN_OR_RETURN(lengths.added, op.Ints(kQueryLengths));
+  if (lengths.added.size() != batch) {
+    return OpContext::Invalid("query_seqlens is {}, expected [{}]",
+                              Describe(op.input(kQueryLengths)), batch);
   }
+  return lengths;
+}
+
+absl::Status SetCapacity(GqaPlan& plan) {
+  plan.capacity = plan.past_capacity;
+  if (plan.windowed) return absl::OkStatus();
   // Room for tokens that come later is the caller's to make, in the past.
-  if (!plan.windowed && added.empty() &&
-      plan.total_length - s.q_rows > plan.past_capacity) {
+  if (plan.total_length - plan.shape.q_rows > plan.past_capacity) {
     return OpContext::Invalid(
         "total_sequence_length {} with {} new tokens and a cache of {} rows",
-        plan.total_length, s.q_rows, plan.past_capacity);
+        plan.total_length, plan.shape.q_rows, plan.past_capacity);
   }
-  plan.capacity = plan.windowed
-                      ? plan.past_capacity
-                      : std::max(plan.past_capacity, plan.total_length);
-  for (size_t b = 0; b < batch; ++b) {
-    if (lengths[b] < -1 || lengths[b] >= plan.total_length)
-      return OpContext::Invalid(
-          "seqlens_k has {} with total_sequence_length {}", lengths[b],
-          plan.total_length);
-    GqaEntry entry{.total = lengths[b] + 1};
-    entry.added = added.empty() ? std::min(s.q_rows, entry.total) : added[b];
-    entry.resident = ResidentTokens(plan, entry.total - entry.added);
-    entry.kept = ResidentTokens(plan, entry.total);
-    RETURN_IF_ERROR(CheckEntry(plan, entry));
+  plan.capacity = std::max(plan.past_capacity, plan.total_length);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<GqaEntry> MakeEntry(const GqaPlan& plan, const Lengths& lengths,
+                                   size_t b) {
+  const int64_t last = lengths.last[b], rows = plan.shape.q_rows;
+  if (last < -1 || last >= plan.total_length) {
+    return OpContext::Invalid("seqlens_k has {} with total_sequence_length {}",
+                              last, plan.total_length);
+  }
+  GqaEntry entry{.total = last + 1};
+  const int64_t most = std::min(rows, entry.total);
+  entry.added = lengths.added.empty() ? most : lengths.added[b];
+  if (entry.added < 0 || entry.added > most) {
+    return OpContext::Invalid("query_seqlens has {}, expected at most {}",
+                              entry.added, most);
+  }
+  entry.resident = ResidentTokens(plan, entry.old_tokens());
+  entry.kept = ResidentTokens(plan, entry.total);
+  if (entry.resident > plan.past_capacity) {
+    return OpContext::Invalid("{} earlier tokens in a cache of {} rows",
+                              entry.resident, plan.past_capacity);
+  }
+  return entry;
+}
+
+absl::Status ReadEntries(const OpContext& op, GqaPlan& plan) {
+  ASSIGN_OR_RETURN(const Lengths lengths, ReadLengths(op, plan));
+  RETURN_IF_ERROR(SetCapacity(plan));
+  AttentionShape& s = plan.shape;
+  for (size_t b = 0; b < lengths.last.size(); ++b) {
+    ASSIGN_OR_RETURN(const GqaEntry entry, MakeEntry(plan, lengths, b));
     s.kv_rows = std::max(s.kv_rows, entry.rows());
     plan.entries.push_back(entry);
   }

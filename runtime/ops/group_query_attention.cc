@@ -102,7 +102,7 @@ class Step {
 template <typename T>
 template <typename F>
 void Step<T>::ForHeads(int64_t heads, int64_t rows, F&& f) const {
-  if (s_.head_size == 0) return;
+  if (s_.head_size == 0 || rows == 0) return;
   op_.threads().ParallelFor(s_.batch * heads,
                             1 + 32768 / (1 + rows * s_.head_size),
                             [&](int64_t begin, int64_t end) {
@@ -276,6 +276,7 @@ absl::Status Step<T>::Run() {
   call.q = query_;
   ASSIGN_OR_RETURN(call.k, UpdateCache(kPastKey, kPresentKey));
   ASSIGN_OR_RETURN(call.v, UpdateCache(kPastValue, kPresentValue));
+  if (y->count() == 0) return absl::OkStatus();
   call.scale = op_.attributes().Float("scale", 0);
   if (call.scale == 0)
     call.scale = 1 / std::sqrt(static_cast<double>(s_.head_size));

@@ -109,6 +109,8 @@ absl::Status NormaliseLayers(OpContext& op) {
   ASSIGN_OR_RETURN(Tensor * y, op.Output(0, x.type(), x.dims()));
   ASSIGN_OR_RETURN(S * means, StatisticsOutput<S>(op, 1, split.axis));
   ASSIGN_OR_RETURN(S * inverses, StatisticsOutput<S>(op, 2, split.axis));
+  const bool is_row_wanted = means != nullptr || inverses != nullptr;
+  if (x.count() == 0 && !is_row_wanted) return absl::OkStatus();
   op.threads().ParallelFor(
       split.outer, LineGrain(split.length), [&](int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row) {

@@ -121,7 +121,7 @@ class PanelRunner {
       : op_(op), p_(p), a_(a), y_(y) {}
 
   absl::Status Allocate() {
-    const Dims dims[] = {{kPanel, p_.omitted ? 0 : p_.k}, {p_.rows, kPanel}};
+    const Dims dims[] = {{kPanel, p_.omitted ? 0 : p_.k}, {p_.rows, std::min(kPanel, p_.n)}};
     ASSIGN_OR_RETURN(weights_, op_.Scratch(ir::DataType::kFloat, dims[0]));
     ASSIGN_OR_RETURN(sums_, op_.Scratch(ir::DataType::kFloat, dims[1]));
     return absl::OkStatus();

@@ -38,6 +38,7 @@ absl::Status LpNormalization(OpContext& op) {
   return op.ForType<ADDNORM_FLOAT_TYPES>(x, [&]<typename T>() -> absl::Status {
     using A = ComputeType<T>;
     ASSIGN_OR_RETURN(Tensor * y, op.Output(0, x.type(), x.dims()));
+    if (x.count() == 0) return absl::OkStatus();
     const auto divide = p == 1 ? DivideByNorm<reducers::L1<A>, T>
                                : DivideByNorm<reducers::L2<A>, T>;
     op.threads().ParallelFor(split.lines(), LineGrain(split.length),
@@ -61,6 +62,7 @@ constexpr OpRow kRows[] = {
     {"", "LayerNormalization", LayerNormalization, {{0, 0}}},
     {"", "LogSoftmax", LogSoftmax, {{0, 0}}},
     {"", "LpNormalization", LpNormalization, {{0, 0}}},
+    {"", "MeanVarianceNormalization", MeanVarianceNormalization, {{0, 0}}},
     {"", "Softmax", Softmax, {{0, 0}}},
 };
 

@@ -19,6 +19,9 @@ absl::Status Hardmax(OpContext& op);
 // layer_normalization.cc
 absl::Status LayerNormalization(OpContext& op);
 
+// mean_variance_normalization.cc
+absl::Status MeanVarianceNormalization(OpContext& op);
+
 // channel_normalization.cc
 absl::Status BatchNormalization(OpContext& op);
 absl::Status GroupNormalization(OpContext& op);

@@ -35,14 +35,14 @@ absl::StatusOr<Pooling> PoolingOf(const OpContext& op) {
   Pooling pool;
   ASSIGN_OR_RETURN(pool.window, WindowOf(op, SpatialDims(x.dims()), *kernel));
   pool.dims = {x.dims()[0], x.dims()[1]};
-  pool.planes = x.dims()[0] * x.dims()[1];
+  pool.planes = SizeProduct(x.dims()[0], x.dims()[1]);
   for (const WindowAxis& axis : pool.window) pool.dims.push_back(axis.output);
   if (!ElementCount(pool.dims))
     return OpContext::Invalid("the result {} is too large",
                               ToString(pool.dims));
   for (const WindowAxis& axis : pool.window) {
-    pool.input_size *= axis.input;
-    pool.output_size *= axis.output;
+    pool.input_size = SizeProduct(pool.input_size, axis.input);
+    pool.output_size = SizeProduct(pool.output_size, axis.output);
   }
   return pool;
 }
@@ -100,9 +100,9 @@ template <typename F>
 void ForWindows(const Pooling& pool, ThreadPool& threads, F f) {
   int64_t taps = 1;
   for (const WindowAxis& axis : pool.window)
-    taps *= std::min(axis.kernel, axis.input + 1);
-  threads.ParallelFor(pool.planes * pool.output_size, LineGrain(taps),
-                      [&](int64_t begin, int64_t end) {
+    taps = SizeProduct(taps, std::min(axis.kernel, axis.input + 1));
+  threads.ParallelFor(SizeProduct(pool.planes, pool.output_size),
+                      LineGrain(taps), [&](int64_t begin, int64_t end) {
                         Taps window(pool.window);
                         for (int64_t i = begin; i < end; ++i) {
                           window.MoveTo(i % pool.output_size);

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "passes/ir/status_macros.h"
+#include "runtime/ops/axis_split.h"
 #include "runtime/ops/mat_mul.h"
 
 namespace addnorm::runtime {
@@ -38,7 +39,7 @@ absl::StatusOr<PerRow> PerRowOf(const Tensor& numbers, const Dims& dims,
   if (dims.size() > 1) result.rows = dims[dims.size() - 2];
   const int64_t one = by_column ? result.columns : result.rows;
   int64_t all = one;
-  for (size_t i = 0; i + 2 < dims.size(); ++i) all *= dims[i];
+  for (size_t i = 0; i + 2 < dims.size(); ++i) all = SizeProduct(all, dims[i]);
   if (result.count == 1 || result.count == one || result.count == all)
     return result;
   return OpContext::Invalid("{} is neither one number nor one a {} of {}",

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ops/reduce_plan.h"
 
+#include "runtime/ops/axis_split.h"
+
 namespace addnorm::runtime {
 namespace {
 
@@ -17,7 +19,7 @@ std::vector<Group> GroupAxes(const Dims& dims,
     if (dims[i] == 1) continue;
     if (groups.empty() || groups.back().reduced != reduced[i])
       groups.push_back({1, reduced[i]});
-    groups.back().size *= dims[i];
+    groups.back().size = SizeProduct(groups.back().size, dims[i]);
   }
   return groups;
 }
@@ -27,8 +29,10 @@ std::vector<Group> GroupAxes(const Dims& dims,
 ReducePlan MakeReducePlan(const Dims& dims, const std::vector<bool>& reduced) {
   ReducePlan plan;
   std::vector<Group> groups = GroupAxes(dims, reduced);
-  for (const Group& group : groups)
-    (group.reduced ? plan.reduced_count : plan.outputs) *= group.size;
+  for (const Group& group : groups) {
+    int64_t& count = group.reduced ? plan.reduced_count : plan.outputs;
+    count = SizeProduct(count, group.size);
+  }
   if (groups.empty()) return plan;
   plan.run = groups.back().size;
   plan.run_is_reduced = groups.back().reduced;
@@ -37,9 +41,11 @@ ReducePlan MakeReducePlan(const Dims& dims, const std::vector<bool>& reduced) {
   for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
     StridedLoops& loops = group->reduced ? plan.reduced : plan.kept;
     loops.loops.insert(loops.loops.begin(), {group->size, stride});
-    loops.count *= group->size;
-    stride *= group->size;
+    loops.count = SizeProduct(loops.count, group->size);
+    stride = SizeProduct(stride, group->size);
   }
+  // Else there could be very many runs without elements.
+  if (plan.reduced_count == 0) plan.reduced.count = 0;
   return plan;
 }
 

@@ -45,6 +45,19 @@ struct ReducePlan {
   int64_t reduced_count = 1;  // elements that make one of them
 };
 
+// Calls f(offset, output, step) for every run: its element i, at offset + i,
+// belongs to result output + i * step.
+template <typename F>
+void ForEachRun(const ReducePlan& plan, F f) {
+  for (int64_t kept = 0; kept < plan.kept.count; ++kept) {
+    for (int64_t r = 0; r < plan.reduced.count; ++r) {
+      f(plan.kept.Offset(kept) + plan.reduced.Offset(r),
+        plan.run_is_reduced ? kept : kept * plan.run,
+        plan.run_is_reduced ? 0 : 1);
+    }
+  }
+}
+
 ReducePlan MakeReducePlan(const Dims& dims, const std::vector<bool>& reduced);
 
 }  // namespace addnorm::runtime

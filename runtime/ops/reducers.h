@@ -135,6 +135,16 @@ struct SumExp : Sum<A> {
   A Load(A x, int64_t output) const { return Exponential(x - shifts[output]); }
 };
 
+// The mean of squared distances from the results' means.
+template <typename A>
+struct Variance : Mean<A> {
+  const A* means = nullptr;  // one a result
+  A Load(A x, int64_t output) const {
+    const A distance = x - means[output];
+    return distance * distance;
+  }
+};
+
 }  // namespace addnorm::runtime::reducers
 
 #endif  // ADDNORM_RUNTIME_OPS_REDUCERS_H_

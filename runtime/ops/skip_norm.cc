@@ -117,6 +117,17 @@ std::vector<ComputeType<T>> Computed(const Tensor& vector) {
   return row;
 }
 
+void SetStatistics(const SkipNorm& norm, int64_t row, double mean,
+                   double root) {
+  if (norm.mean != nullptr) {
+    norm.mean->mutable_data<float>()[row] = Canonical(static_cast<float>(mean));
+  }
+  if (norm.inverse != nullptr) {
+    norm.inverse->mutable_data<float>()[row] =
+        Canonical(static_cast<float>(1 / root));
+  }
+}
+
 // Rows in the type C in which T computes, one after the other.
 template <typename T>
 class RowsOfSkipNorm {
@@ -154,7 +165,8 @@ class RowsOfSkipNorm {
     BinaryRows<C>(BinaryOp::kMultiply, x, gamma_.data(), x, n_);
     if (!beta_.empty()) BinaryRows<C>(BinaryOp::kAdd, x, beta_.data(), x, n_);
     FromCompute(x, norm_.y->template mutable_data<T>() + At(row), n_);
-    SetStatistics(row, static_cast<double>(mean), static_cast<double>(root));
+    SetStatistics(norm_, row, static_cast<double>(mean),
+                  static_cast<double>(root));
   }
 
   void RmsNorm(const AddRmsNorm& kernel, int64_t row, const C* x,
@@ -172,7 +184,7 @@ class RowsOfSkipNorm {
               .factors = &root},
              threads)
         .IgnoreError();
-    SetStatistics(row, 0, root);
+    SetStatistics(norm_, row, 0, root);
   }
 
  private:
@@ -183,17 +195,6 @@ class RowsOfSkipNorm {
     ToCompute(norm_.skip.data<T>() + At(row % norm_.skip_rows), other, n_);
     BinaryRows<C>(BinaryOp::kAdd, x, other, x, n_);
     if (!bias_.empty()) BinaryRows<C>(BinaryOp::kAdd, x, bias_.data(), x, n_);
-  }
-
-  void SetStatistics(int64_t row, double mean, double root) const {
-    if (norm_.mean != nullptr) {
-      norm_.mean->template mutable_data<float>()[row] =
-          Canonical(static_cast<float>(mean));
-    }
-    if (norm_.inverse != nullptr) {
-      norm_.inverse->template mutable_data<float>()[row] =
-          Canonical(static_cast<float>(1 / root));
-    }
   }
 
   SkipNorm& norm_;
@@ -212,6 +213,31 @@ RmsNormRecipe RecipeFrom(ir::DataType compute, ir::DataType result) {
   return recipe;
 }
 
+// Where nothing is rounded in between and there is no bias, the fused kernel
+// does all rows.
+absl::Status RunFused(const AddRmsNorm& kernel, const SkipNorm& norm,
+                      ThreadPool& threads) {
+  std::vector<double> roots;
+  if (norm.mean != nullptr || norm.inverse != nullptr)
+    roots.resize(static_cast<size_t>(norm.rows));
+  RETURN_IF_ERROR(kernel.Run(
+      {.rows = norm.rows,
+       .length = norm.length,
+       .a = norm.input.data<std::byte>(),
+       .b = norm.skip.data<std::byte>(),
+       .scale = norm.gamma.data<std::byte>(),
+       .scale_count = norm.length,
+       .epsilon = norm.epsilon,
+       .sum =
+           norm.sum == nullptr ? nullptr : norm.sum->mutable_data<std::byte>(),
+       .y = norm.y->mutable_data<std::byte>(),
+       .factors = roots.empty() ? nullptr : roots.data()},
+      threads));
+  for (size_t row = 0; row < roots.size(); ++row)
+    SetStatistics(norm, static_cast<int64_t>(row), 0, roots[row]);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status SkipSimplifiedLayerNormalization(OpContext& op) {
@@ -224,6 +250,10 @@ absl::Status SkipSimplifiedLayerNormalization(OpContext& op) {
         constexpr ir::DataType kCompute = kTypeOf<ComputeType<T>>;
         ASSIGN_OR_RETURN(const AddRmsNorm kernel,
                          AddRmsNorm::Create(RecipeFrom(kCompute, kTypeOf<T>)));
+        const bool is_plain =
+            norm.bias.is_absent() && norm.skip_rows == norm.rows;
+        if (is_plain && !kIsHalfType<T>)
+          return RunFused(kernel, norm, op.threads());
         RowsOfSkipNorm<T> rows(norm);
         op.threads().ParallelFor(
             norm.rows, Grain(norm), [&](int64_t begin, int64_t end) {

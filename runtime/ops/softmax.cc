@@ -26,32 +26,44 @@ A RowMax(const std::vector<A>& row) {
       [&](int64_t i) { return row[i]; });
 }
 
-// Each works on a widened row in place.
+// The value as an element of T has it: what one op of a function's body hands
+// to the next.
+template <typename T>
+ComputeType<T> RoundTo(ComputeType<T> value) {
+  return Widen(Rounded<T>(value));
+}
+
+// Each works on a widened row in place; the caller rounds the result. In the
+// standard, Softmax and LogSoftmax are functions of ReduceMax, Sub, Exp,
+// ReduceSum, Div and Log, so half types are rounded after each of these.
 struct SoftmaxRow {
-  template <typename A>
+  template <typename T, typename A = ComputeType<T>>
   static void Apply(std::vector<A>& row) {
     const A maximum = RowMax(row);
-    for (A& value : row) value = Exponential(value - maximum);
-    const A sum = RowSum<A>(static_cast<int64_t>(row.size()),
-                            [&](int64_t i) { return row[i]; });
+    for (A& value : row)
+      value = RoundTo<T>(Exponential(RoundTo<T>(value - maximum)));
+    const A sum = RoundTo<T>(RowSum<A>(static_cast<int64_t>(row.size()),
+                                       [&](int64_t i) { return row[i]; }));
     for (A& value : row) value /= sum;
   }
 };
 
 struct LogSoftmaxRow {
-  template <typename A>
+  template <typename T, typename A = ComputeType<T>>
   static void Apply(std::vector<A>& row) {
     const A maximum = RowMax(row);
-    for (A& value : row) value -= maximum;
-    const A sum = RowSum<A>(static_cast<int64_t>(row.size()),
-                            [&](int64_t i) { return Exponential(row[i]); });
-    const A logarithm = std::log(sum);
+    for (A& value : row) value = RoundTo<T>(value - maximum);
+    const A sum =
+        RoundTo<T>(RowSum<A>(static_cast<int64_t>(row.size()), [&](int64_t i) {
+          return RoundTo<T>(Exponential(row[i]));
+        }));
+    const A logarithm = RoundTo<T>(std::log(sum));
     for (A& value : row) value -= logarithm;
   }
 };
 
 struct HardmaxRow {
-  template <typename A>
+  template <typename T, typename A = ComputeType<T>>
   static void Apply(std::vector<A>& row) {
     size_t best = 0;
     for (size_t i = 1; i < row.size(); ++i) {
@@ -73,7 +85,7 @@ void ApplyToLine(const T* x, T* y, const AxisSplit& split, int64_t line,
   const int64_t start = split.Start(line);
   for (int64_t i = 0; i < split.length; ++i)
     row[i] = Widen(x[start + i * split.inner]);
-  Row::Apply(row);
+  Row::template Apply<T>(row);
   for (int64_t i = 0; i < split.length; ++i)
     y[start + i * split.inner] = Rounded<T>(row[i]);
 }
