@@ -14,6 +14,8 @@ import json
 import re
 import sys
 
+import onnx
+
 import addnorm
 import running
 
@@ -30,11 +32,23 @@ def judge(folder):
         return str(error).removeprefix("error: ").removeprefix(f"{folder / 'model.onnx'}: ")
     if len(outputs) != len(expected):
         return f"{len(outputs)} outputs, expected {len(expected)}"
-    for index, ((want, _), (have, _)) in enumerate(zip(expected, outputs)):
-        found = running.complaint(want, have)
+    model = onnx.load(folder / "model.onnx", load_external_data=False)
+    tolerance = running.tolerance_of(model)
+    tokens = total_tokens(model, data)
+    for output, (want, _), (have, _) in zip(model.graph.output, expected, outputs):
+        if want.shape == have.shape and output.name.startswith("present"):
+            # A cache of fixed length holds what was in memory behind the tokens.
+            want, have = want[:, :, :tokens], have[:, :, :tokens]
+        found = running.complaint(want, have, tolerance)
         if found:
-            return f"output {index}: {found}"
+            return f"output '{output.name}': {found}"
     return None
+
+
+def total_tokens(model, data):
+    """How many tokens the attention mask covers; None if there is none."""
+    inputs = zip(model.graph.input, running.read_tensors(data, "input"))
+    return next((array.shape[-1] for i, (array, _) in inputs if i.name == "attention_mask"), None)
 
 
 def kind(reason):
