@@ -146,11 +146,14 @@ struct SumLanes {
 template <typename T>
 using SumLanesOf = SumLanes<WideTag<T>, kInPairs<T>>;
 
-// add(a, b, out) for each 32 elements, the last with zeros beyond the row.
+// add(a, b, out) for each 32 elements, the last with zeros beyond the row; out
+// may be nullptr.
 template <typename T, typename Add>
 HWY_INLINE void ForBlocks(size_t n, const T* a, const T* b, T* out, Add add) {
   size_t i = 0;
-  for (; i + kSumLanes <= n; i += kSumLanes) add(a + i, b + i, out + i);
+  for (; i + kSumLanes <= n; i += kSumLanes) {
+    add(a + i, b + i, out == nullptr ? nullptr : out + i);
+  }
   if (i == n) return;
   T last_a[kSumLanes] = {}, last_b[kSumLanes] = {}, last_out[kSumLanes];
   std::memcpy(last_a, a + i, (n - i) * sizeof(T));

@@ -22,9 +22,11 @@ double First(const void* a, const void* b, void* x, size_t n) {
   };
   const auto add = [](auto va, auto vb) HWY_ATTR { return hn::Add(va, vb); };
   const auto* row_a = static_cast<const T*>(a);
-  if (b == nullptr) return Canonical(RowSum(n, row_a, square));
-  return Canonical(MapAndSumRows(n, row_a, static_cast<const T*>(b),
-                                 static_cast<T*>(x), add, square));
+  const ComputeType<T> sum =
+      b == nullptr ? RowSum(n, row_a, square)
+                   : MapAndSumRows(n, row_a, static_cast<const T*>(b),
+                                   static_cast<T*>(x), add, square);
+  return static_cast<double>(Canonical(sum));
 }
 
 template <RowForm kForm, typename Middle, class D>
