@@ -4,9 +4,9 @@
 
 #include <cmath>
 
+#include "runtime/element_cast.h"
 #include "runtime/element_types.h"
-#include "runtime/kernels/cast_element.h"
-#include "runtime/kernels/power.h"
+#include "runtime/power.h"
 
 namespace addnorm::runtime {
 namespace {

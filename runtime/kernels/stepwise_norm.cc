@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/element_cast.h"
 #include "runtime/element_types.h"
-#include "runtime/kernels/cast_element.h"
 #include "runtime/kernels/row_ops.h"
 
 namespace addnorm::runtime {

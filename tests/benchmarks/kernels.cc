@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "fmt/format.h"
+#include "runtime/element_cast.h"
 #include "runtime/kernels/add_rms_norm.h"
-#include "runtime/kernels/cast_element.h"
 #include "runtime/kernels/norm_recipes.h"
 #include "runtime/kernels/row_ops.h"
 #include "runtime/tensor.h"

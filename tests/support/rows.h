@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "fmt/format.h"
+#include "runtime/element_cast.h"
 #include "runtime/element_types.h"
-#include "runtime/kernels/cast_element.h"
 #include "runtime/kernels/simd_target.h"
 
 namespace addnorm::tests {
