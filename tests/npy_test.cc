@@ -100,6 +100,12 @@ TEST_CASE("npy: scalars and empty arrays", "[npy]") {
       TensorFromNpy(Npy(Header("<f4", "(3, 0)"), ""), DataType::kFloat);
   REQUIRE(empty.ok());
   CHECK(empty->dims() == Dims{3, 0});
+  const Dims huge = {int64_t{1} << 62, 4, 0};
+  const auto empty_fortran = TensorFromNpy(
+      Npy(Header("<f4", "(4611686018427387904, 4, 0)", true), ""),
+      DataType::kFloat);
+  REQUIRE(empty_fortran.ok());
+  CHECK(empty_fortran->dims() == huge);
 }
 
 TEST_CASE("npy: bits of types that NumPy lacks, where the model declares them",

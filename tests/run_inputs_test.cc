@@ -12,6 +12,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/imported.h"
 #include "tests/support/proto_files.h"
+#include "tool/input_facts.h"
 #include "tool/input_values.h"
 #include "tool/npy.h"
 #include "tool/symbol_dims.h"

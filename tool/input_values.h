@@ -42,10 +42,6 @@ absl::StatusOr<runtime::Tensor> Generate(const InputValues& values,
                                          const ir::Value& input,
                                          runtime::Dims dims, uint64_t seed);
 
-// Rows of the table that an integer input picks from, through Casts and
-// changes of shape, in subgraphs and functions too; 0 if that is not known.
-int64_t TableRows(const ir::Value& ids);
-
 }  // namespace addnorm::tool
 
 #endif  // ADDNORM_TOOL_INPUT_VALUES_H_

@@ -3,7 +3,6 @@
 #include "tool/run_report.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -20,44 +19,10 @@ using runtime::OpTime;
 using runtime::PlannedStep;
 using runtime::PlannedValue;
 using runtime::Tensor;
-using Json = nlohmann::ordered_json;
 
-constexpr size_t kFirstValues = 4;
 constexpr size_t kNodesInText = 20;
 
-// ---- numbers of a tensor
-// ---------------------------------------------------------
-
-template <typename T>
-void Gather(const Tensor& tensor, Statistics& out) {
-  using Computed = runtime::ComputeType<T>;
-  out.is_integer = std::is_integral_v<Computed>;
-  double least = INFINITY, most = -INFINITY, sum = 0;
-  for (const T element : tensor.elements<T>()) {
-    const auto value = static_cast<double>(runtime::Widen(element));
-    if (out.first.size() < kFirstValues) out.first.push_back(value);
-    if (std::isnan(value)) {
-      ++out.nan;
-      continue;
-    }
-    out.infinite += std::isinf(value) ? 1 : 0;
-    least = std::min(least, value);
-    most = std::max(most, value);
-    sum += value;
-  }
-  const int64_t numbers = out.count - out.nan;
-  if (numbers == 0) return;
-  out.min = least;
-  out.max = most;
-  out.mean = sum / static_cast<double>(numbers);
-}
-
-template <typename... Ts>
-void GatherAny(const Tensor& tensor, Statistics& out) {
-  (void)((tensor.type() == runtime::kTypeOf<Ts> &&
-          (Gather<Ts>(tensor, out), true)) ||
-         ...);
-}
+// ---- numbers
 
 std::string Number(double value, bool is_integer) {
   return is_integer ? fmt::format("{:.0f}", value)
@@ -78,32 +43,7 @@ std::string FirstValues(const Statistics& statistics) {
   return text;
 }
 
-// JSON has no NaN and no infinity.
-Json JsonNumber(double value, bool is_integer) {
-  if (!std::isfinite(value)) return fmt::format("{}", value);
-  if (is_integer && std::abs(value) < 0x1p53)
-    return static_cast<int64_t>(value);
-  return value;
-}
-
-void AddJson(Json& object, const Statistics& statistics) {
-  const std::pair<const char*, std::optional<double>> numbers[] = {
-      {"min", statistics.min}, {"max", statistics.max}};
-  for (const auto& [key, value] : numbers) {
-    if (value) object[key] = JsonNumber(*value, statistics.is_integer);
-  }
-  if (statistics.mean)
-    object["mean"] = JsonNumber(*statistics.mean, /*is_integer=*/false);
-  object["nan"] = statistics.nan;
-  object["infinite"] = statistics.infinite;
-  Json first = Json::array();
-  for (const double value : statistics.first)
-    first.push_back(JsonNumber(value, statistics.is_integer));
-  object["first"] = std::move(first);
-}
-
 // ---- names
-// -------------------------------------------------------------------------
 
 std::string NameOf(const ir::Value* value) {
   return value == nullptr ? "" : ir::Printable(value->name());
@@ -114,22 +54,7 @@ std::string OpName(const OpTime& op) {
                                          : op.domain + "." + op.op_type);
 }
 
-std::string_view BufferName(PlannedValue::Buffer buffer) {
-  switch (buffer) {
-    case PlannedValue::Buffer::kFresh:
-      return "fresh";
-    case PlannedValue::Buffer::kTakenOver:
-      return "taken over";
-    case PlannedValue::Buffer::kShared:
-      return "shared";
-    case PlannedValue::Buffer::kOutside:
-      return "outside";
-  }
-  return "";
-}
-
 // ---- text
-// --------------------------------------------------------------------------
 
 std::string InputsText(const RunResult& result, const Terminal& terminal) {
   Table table("<<<");
@@ -266,112 +191,7 @@ std::string PlanText(const RunResult& result, const Terminal& terminal) {
   return text + table.Render(terminal.width);
 }
 
-// ---- JSON
-// --------------------------------------------------------------------------
-
-Json TypeToJson(const std::string& name, const Tensor& tensor) {
-  return {{"name", name},
-          {"type", ir::DataTypeName(tensor.type())},
-          {"shape", tensor.dims()}};
-}
-
-Json InputsToJson(const RunResult& result) {
-  Json rows = Json::array();
-  const auto& inputs = result.model->graph.inputs();
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const Tensor& tensor = result.inputs.tensors[i];
-    Json row = tensor.is_absent() ? Json{{"name", inputs[i]->name()}}
-                                  : TypeToJson(inputs[i]->name(), tensor);
-    row["origin"] = result.inputs.origins[i];
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-Json OutputsToJson(const RunResult& result) {
-  Json rows = Json::array();
-  const auto& outputs = result.model->graph.outputs();
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    Json row = TypeToJson(outputs[i]->name(), result.outputs[i]);
-    AddJson(row, StatisticsOf(result.outputs[i]));
-    if (!result.files.empty()) row["file"] = result.files[i];
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-Json DimsToJson(const RunResult& result) {
-  Json rows = Json::array();
-  for (const ChosenDim& dim : result.inputs.dims) {
-    rows.push_back(
-        {{"symbol", dim.symbol}, {"value", dim.value}, {"origin", dim.origin}});
-  }
-  return rows;
-}
-
-Json ProfileToJson(const runtime::Profile& profile) {
-  Json ops = Json::array();
-  for (const OpTime& op : profile.Ops()) {
-    ops.push_back({{"domain", op.domain},
-                   {"op", op.op_type},
-                   {"runs", op.runs},
-                   {"seconds", op.seconds}});
-  }
-  Json nodes = Json::array();
-  for (const NodeTime& time : profile.Nodes()) {
-    nodes.push_back({{"node", time.node->Describe()},
-                     {"name", time.node->name},
-                     {"domain", time.node->domain()},
-                     {"op", time.node->op_type()},
-                     {"runs", time.runs},
-                     {"seconds", time.seconds}});
-  }
-  return {{"seconds", profile.seconds()},
-          {"ops", std::move(ops)},
-          {"nodes", std::move(nodes)}};
-}
-
-Json StepToJson(const PlannedStep& step) {
-  Json outputs = Json::array();
-  for (const PlannedValue& output : step.outputs) {
-    Json row{{"name", output.value == nullptr ? "" : output.value->name()},
-             {"type", ir::DataTypeName(output.type)},
-             {"shape", output.dims},
-             {"bytes", output.bytes},
-             {"buffer", BufferName(output.buffer)}};
-    if (output.from != nullptr) row["from"] = output.from->name();
-    outputs.push_back(std::move(row));
-  }
-  Json dying = Json::array();
-  for (const ir::Value* value : step.dying) dying.push_back(value->name());
-  return {{"node", step.node->Describe()}, {"outputs", std::move(outputs)},
-          {"dies", std::move(dying)},      {"inside_bytes", step.inside},
-          {"peak_bytes", step.peak},       {"after_bytes", step.after}};
-}
-
-Json PlanToJson(const RunResult& result) {
-  const runtime::MemoryPeaks& peaks = result.plan->peaks();
-  Json steps = Json::array();
-  for (const PlannedStep& step : result.plan->steps())
-    steps.push_back(StepToJson(step));
-  return {{"naive_peak_bytes", peaks.kept},
-          {"lifetime_peak_bytes", peaks.lifetime},
-          {"planned_peak_bytes", peaks.planned},
-          {"measured_peak_bytes", peaks.measured},
-          {"weight_bytes", result.weight_bytes},
-          {"steps", std::move(steps)}};
-}
-
 }  // namespace
-
-Statistics StatisticsOf(const Tensor& tensor) {
-  using namespace runtime;  // NOLINT: the names of element types
-  Statistics statistics;
-  statistics.count = tensor.count();
-  GatherAny<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t,
-            uint8_t, uint16_t, uint32_t, uint64_t, bool>(tensor, statistics);
-  return statistics;
-}
 
 std::string ToText(const RunResult& result, const Terminal& terminal) {
   std::string text;
@@ -387,22 +207,6 @@ std::string ToText(const RunResult& result, const Terminal& terminal) {
              "of weights\n",
              FormatSeconds(result.seconds), Plural(result.threads, "thread"),
              FormatBytes(result.peak_bytes), FormatBytes(result.weight_bytes));
-}
-
-Json ToJson(const RunResult& result) {
-  Json json{{"model", result.name},
-            {"seed", result.seed},
-            {"threads", result.threads},
-            {"inputs", InputsToJson(result)},
-            {"dims", DimsToJson(result)},
-            {"outputs", OutputsToJson(result)},
-            {"seconds", result.seconds},
-            {"peak_bytes", result.peak_bytes},
-            {"weight_bytes", result.weight_bytes}};
-  if (result.profile != nullptr)
-    json["profile"] = ProfileToJson(*result.profile);
-  if (result.plan != nullptr) json["plan"] = PlanToJson(result);
-  return json;
 }
 
 }  // namespace addnorm::tool

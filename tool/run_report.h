@@ -11,7 +11,6 @@
 #define ADDNORM_TOOL_RUN_REPORT_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +20,7 @@
 #include "runtime/profile.h"
 #include "runtime/tensor.h"
 #include "tool/run_inputs.h"
+#include "tool/statistics.h"
 #include "tool/term.h"
 
 namespace addnorm::tool {
@@ -39,19 +39,6 @@ struct RunResult {
   const runtime::Profile* profile = nullptr;
   const runtime::MemoryPlan* plan = nullptr;
 };
-
-// A tensor's elements in numbers; of types that numbers do not fit, only the
-// count.
-struct Statistics {
-  bool is_integer = false;
-  int64_t count = 0;
-  int64_t nan = 0;
-  int64_t infinite = 0;
-  // Of elements that are no NaN; nullopt if there is none.
-  std::optional<double> min, max, mean;
-  std::vector<double> first;
-};
-Statistics StatisticsOf(const runtime::Tensor& tensor);
 
 std::string ToText(const RunResult& result, const Terminal& terminal);
 nlohmann::ordered_json ToJson(const RunResult& result);

@@ -8,7 +8,7 @@
 
 #include "fmt/format.h"
 #include "passes/ir/printable.h"
-#include "passes/ir/status_macros.h"
+#include "tool/input_facts.h"
 
 namespace addnorm::tool {
 namespace {
@@ -88,49 +88,6 @@ std::vector<std::string> SymbolsOf(const ir::Dimension& dim) {
   return symbols;
 }
 
-// Operators that tell how long a row of their past keys is: their query has all
-// heads side by side, with the keys' and values' where those are not given.
-struct AttentionRow {
-  std::string_view domain, op_type;
-  size_t past_key, past_value;  // operands
-};
-
-constexpr AttentionRow kAttentions[] = {
-    {"com.microsoft", "GroupQueryAttention", 3, 4},
-    {"com.microsoft", "MultiHeadAttention", 6, 7},
-};
-
-int64_t IntAttribute(const ir::Node& node, std::string_view name) {
-  const ir::Attribute* attribute = node.attribute(name);
-  const int64_t* value =
-      attribute == nullptr ? nullptr : attribute->get<int64_t>();
-  return value == nullptr ? 0 : *value;
-}
-
-std::optional<int64_t> HeadSize(const ir::Node& node) {
-  const ir::Value* query = node.input(0);
-  if (query == nullptr || !query->type.shape || query->type.shape->size() != 3)
-    return std::nullopt;
-  const std::optional<int64_t> width = query->type.shape->back().value;
-  int64_t heads = IntAttribute(node, "num_heads");
-  if (node.input(1) == nullptr) heads += 2 * IntAttribute(node, "kv_num_heads");
-  if (!width || heads <= 0 || heads > *width) return std::nullopt;
-  return *width / heads;
-}
-
-// Of the heads in an input of past keys or values.
-std::optional<int64_t> HeadSizeOf(const ir::Value& past) {
-  for (const ir::Use& use : past.uses()) {
-    for (const AttentionRow& row : kAttentions) {
-      const auto index = static_cast<size_t>(use.index);
-      if (use.node->Is(row.domain, row.op_type) &&
-          (index == row.past_key || index == row.past_value))
-        return HeadSize(*use.node);
-    }
-  }
-  return std::nullopt;
-}
-
 int64_t DefaultOf(DimRole role, size_t axis) {
   if (role == DimRole::kPast) return 0;
   if (role == DimRole::kBatch) return 1;
@@ -190,7 +147,7 @@ void SymbolDims::AddDefaults(const ir::Value& input, bool with_totals) {
     for (const std::string& symbol : SymbolsOf(shape[i])) {
       const DimRole role = RoleOf(symbol);
       if ((role == DimRole::kTotal) != with_totals) continue;
-      if (const auto size = i == 3 ? HeadSizeOf(input) : std::nullopt)
+      if (const auto size = i == 3 ? HeadSize(input) : std::nullopt)
         Set(symbol, *size, "head size");
       const int64_t value =
           with_totals ? First(DimRole::kPast).value_or(0) +
