@@ -81,26 +81,28 @@ void SiteFinder::AddLookalike(ir::Node& node) {
   if (node.Is("", "LpNormalization")) {
     AddNearMiss(node, *node.input(0),
                 fmt::format("{}: {}", node.Describe(), LookalikeReason(node)));
-    return;
   }
   if (IsStandardOp(model_, node)) return;
   const ir::Function* function =
       model_.FindFunction(node.domain(), node.op_type(), node.overload);
-  if (function == nullptr) {
-    if (!IsNamedNorm(node)) return;
+  if (function != nullptr) {
+    AddCall(node, *function);
+  } else if (IsNamedNorm(node)) {
     AddNearMiss(node, *node.input(0),
                 fmt::format("{} is of domain '{}', expected RMSNormalization "
                             "of the default domain",
                             node.Describe(), node.domain()));
-    return;
   }
-  const NearNorm near = FindNearNorm(*function, 0);
-  if (!near.looks_like_norm || node.input(near.operand) == nullptr) return;
-  AddNearMiss(node, *node.input(near.operand),
+}
+
+void SiteFinder::AddCall(ir::Node& call, const ir::Function& function) {
+  const NearNorm near = FindNearNorm(function, 0);
+  if (!near.looks_like_norm || call.input(near.operand) == nullptr) return;
+  AddNearMiss(call, *call.input(near.operand),
               near.reason.empty()
-                  ? WhyNoNormCall(node, *function)
-                  : fmt::format("{}: in function '{}::{}': {}", node.Describe(),
-                                function->domain, function->name, near.reason));
+                  ? WhyNoNormCall(call, function)
+                  : fmt::format("{}: in function '{}::{}': {}", call.Describe(),
+                                function.domain, function.name, near.reason));
 }
 
 // Of a function that is a norm.

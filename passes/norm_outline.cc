@@ -11,6 +11,11 @@
 #include "passes/operators.h"
 
 namespace addnorm::passes {
+
+bool IsAveraging(const ir::Node& node) {
+  return IsReduction(node) || node.op_type() == "GlobalAveragePool";
+}
+
 namespace {
 
 // A norm has up to ten operators, and some may stand between.
@@ -66,37 +71,43 @@ bool IsMixing(const ir::Model& model, const ir::Node& node) {
          nullptr;
 }
 
-}  // namespace
+// The reduction a few steps behind a value.
+struct Mean {
+  const ir::Node* reduction = nullptr;
+  bool is_negated = false;  // on the way
+};
 
-bool IsAveraging(const ir::Node& node) {
-  return IsReduction(node) || node.op_type() == "GlobalAveragePool";
+Mean MeanBehind(const ir::Value* value) {
+  constexpr int kMaxMeanSteps = 4;
+  Mean mean;
+  for (int i = 0; value != nullptr && i < kMaxMeanSteps; ++i) {
+    const ir::Node* producer = value->producer();
+    if (producer == nullptr || producer->input(0) == nullptr) return {};
+    mean.is_negated |= producer->Is("", "Neg");
+    mean.reduction = producer;
+    if (IsAveraging(*producer)) return mean;
+    value = producer->input(0);
+  }
+  return {};
 }
 
+// True if x plus the value is x minus x's mean.
+bool IsLessMean(ir::Value* x, const ir::Value* value, bool is_subtracted) {
+  const Mean mean = MeanBehind(value);
+  return x != nullptr && mean.reduction != nullptr &&
+         (mean.is_negated || is_subtracted) &&
+         !mean.reduction->op_type().starts_with("ReduceMax") &&
+         StripCasts(mean.reduction->input(0)) == StripCasts(x);
+}
+
+}  // namespace
+
 bool IsCentring(const ir::Node& node) {
-  constexpr int kMaxMeanSteps = 4;
   const bool is_sum = node.Is("", "Add");
   if ((!is_sum && !node.Is("", "Sub")) || node.inputs().size() != 2)
     return false;
-  for (const size_t mean : {size_t{1}, size_t{0}}) {
-    const ir::Value* value = node.input(mean);
-    ir::Value* x = node.input(1 - mean);
-    bool is_negated = !is_sum;
-    for (int i = 0; value != nullptr && x != nullptr && i < kMaxMeanSteps;
-         ++i) {
-      const ir::Node* producer = value->producer();
-      if (producer == nullptr || producer->input(0) == nullptr) break;
-      is_negated |= producer->Is("", "Neg");
-      if (IsAveraging(*producer)) {
-        if (is_negated && !producer->op_type().starts_with("ReduceMax") &&
-            StripCasts(producer->input(0)) == StripCasts(x))
-          return true;
-        break;
-      }
-      value = producer->input(0);
-    }
-    if (!is_sum) break;
-  }
-  return false;
+  return IsLessMean(node.input(0), node.input(1), !is_sum) ||
+         (is_sum && IsLessMean(node.input(1), node.input(0), false));
 }
 
 // From the reduction's operand back to x.
@@ -195,17 +206,27 @@ std::optional<NormOutliner::Squared> NormOutliner::FindSquared(
                   .after_power = {},
                   .before_power = way.nodes,
                   .x = way.values};
-  if (IsOneOf(*reduction, kSquaringReductions)) return squared;
+  const bool is_found = IsOneOf(*reduction, kSquaringReductions) ||
+                        TakeProduct(way, squared) || TakePower(way, squared);
+  return is_found ? std::optional(std::move(squared)) : std::nullopt;
+}
+
+// Where the way ends at a product of x with itself.
+bool NormOutliner::TakeProduct(const WayBack& way, Squared& squared) {
   ir::Node* last = way.values.back()->producer();
-  if (last != nullptr && last->graph() == operand->graph() &&
-      TakeSquare(last, squared)) {
-    squared.after_power = way.nodes;
-    const WayBack rest = Back(squared.x[0], kMaxStepsBack);
-    squared.before_power.insert(squared.before_power.end(), rest.nodes.begin(),
-                                rest.nodes.end());
-    squared.x = rest.values;
-    return squared;
-  }
+  if (last == nullptr || last->graph() != squared.reduction->graph() ||
+      !TakeSquare(last, squared))
+    return false;
+  squared.after_power = way.nodes;
+  const WayBack rest = Back(squared.x[0], kMaxStepsBack);
+  squared.before_power.insert(squared.before_power.end(), rest.nodes.begin(),
+                              rest.nodes.end());
+  squared.x = rest.values;
+  return true;
+}
+
+// Where the way has an operator that squares, or that looks as if it did.
+bool NormOutliner::TakePower(const WayBack& way, Squared& squared) {
   const auto find = [&](std::string_view op) {
     return std::find_if(
         way.nodes.rbegin(), way.nodes.rend(),
@@ -213,13 +234,13 @@ std::optional<NormOutliner::Squared> NormOutliner::FindSquared(
   };
   auto power = find("Pow");
   if (power == way.nodes.rend()) power = find("Abs");
-  if (power == way.nodes.rend()) return std::nullopt;
+  if (power == way.nodes.rend()) return false;
   const auto place = way.nodes.rend() - power;  // behind it
   squared.power = *power;
   squared.after_power.assign(way.nodes.begin(), way.nodes.begin() + place - 1);
   squared.before_power.assign(way.nodes.begin() + place, way.nodes.end());
   squared.x.assign(way.values.begin() + place, way.values.end());
-  return squared;
+  return true;
 }
 
 // Breadth first, so that the nearest product is found.
@@ -240,26 +261,34 @@ std::optional<NormOutliner::Divided> NormOutliner::TakeReaders(
   for (const ir::Use& use : value->uses()) {
     ir::Node* node = use.node;
     if (node->graph() != value->graph()) continue;
-    const bool is_two = Computed(*node).size() == 2;
     const bool is_divisor = node->Is("", "Div") && use.index == 1;
-    const bool is_inverse =
-        steps[step].is_inverse || is_divisor || IsOneOf(*node, kInverses);
-    const bool is_product =
-        is_two && is_inverse && (node->Is("", "Mul") || node->Is("", "Div"));
-    if (is_product) {
-      ir::Value* other = node->input(use.index == 0 ? 1 : 0);
-      if (auto to_x = WayToX(other, squared)) {
-        Divided divided{.nodes = {node}, .to_x = *std::move(to_x)};
-        for (size_t i = step; i != 0; i = steps[i].from)
-          divided.nodes.push_back(steps[i].node);
-        std::reverse(divided.nodes.begin(), divided.nodes.end());
-        return divided;
-      }
+    const Step next{.node = node,
+                    .from = step,
+                    .is_inverse = steps[step].is_inverse || is_divisor ||
+                                  IsOneOf(*node, kInverses)};
+    if (next.is_inverse) {
+      if (auto divided = ProductAt(use, squared, next, steps)) return divided;
     }
-    if (IsMixing(model_, *node) && !IsAveraging(*node)) continue;
-    steps.push_back({.node = node, .from = step, .is_inverse = is_inverse});
+    if (!IsMixing(model_, *node) || IsAveraging(*node)) steps.push_back(next);
   }
   return std::nullopt;
+}
+
+// If the last step multiplies or divides x.
+std::optional<NormOutliner::Divided> NormOutliner::ProductAt(
+    const ir::Use& use, const Squared& squared, const Step& last,
+    const std::vector<Step>& steps) {
+  ir::Node* node = use.node;
+  if ((!node->Is("", "Mul") && !node->Is("", "Div")) ||
+      Computed(*node).size() != 2)
+    return std::nullopt;
+  auto to_x = WayToX(node->input(use.index == 0 ? 1 : 0), squared);
+  if (!to_x) return std::nullopt;
+  Divided divided{.nodes = {node}, .to_x = *std::move(to_x)};
+  for (size_t i = last.from; i != 0; i = steps[i].from)
+    divided.nodes.push_back(steps[i].node);
+  std::reverse(divided.nodes.begin(), divided.nodes.end());
+  return divided;
 }
 
 // Back through anything that keeps or scales the value, weights included.
@@ -339,12 +368,9 @@ bool NormOutliner::IsVariance(const Squared& squared) {
        casts < kMaxMeanSteps && mean != nullptr && mean->uses().size() == 1;
        ++casts) {
     const ir::Node* node = mean->uses()[0].node;
-    const ir::Value* other = node->Is("", "Sub") ? node->input(1) : nullptr;
-    for (int i = 0; i < kMaxMeanSteps && other != nullptr; ++i) {
-      const ir::Node* producer = other->producer();
-      if (producer == nullptr) break;
-      if (IsAveraging(*producer)) return other != mean;
-      other = producer->input(0);
+    if (node->Is("", "Sub")) {
+      const ir::Node* other = MeanBehind(node->input(1)).reduction;
+      if (other != nullptr) return other != squared.reduction;
     }
     mean = node->output(0);
   }

@@ -64,11 +64,16 @@ class NormOutliner {
   ir::Value* ChangedOperand(const ir::Node& node);
   bool TakeSquare(ir::Node* node, Squared& squared);
   std::optional<Squared> FindSquared(ir::Node* reduction);
+  bool TakeProduct(const WayBack& way, Squared& squared);
+  bool TakePower(const WayBack& way, Squared& squared);
   std::optional<Divided> FindDivided(const Squared& squared);
   bool IsVariance(const Squared& squared);
   // Adds the readers of the step's result; the last one, if that is a product.
   std::optional<Divided> TakeReaders(const Squared& squared, size_t step,
                                      std::vector<Step>& steps);
+  std::optional<Divided> ProductAt(const ir::Use& use, const Squared& squared,
+                                   const Step& last,
+                                   const std::vector<Step>& steps);
   std::optional<std::vector<ir::Node*>> WayToX(ir::Value* from,
                                                const Squared& squared);
   // The first operator that no spelling has, and the steps it is between.

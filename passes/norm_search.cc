@@ -162,11 +162,48 @@ const std::optional<ir::Shape>& NormSearch::ShapeOfX() {
 }
 
 bool NormSearch::FailExpecting(const ir::Value& value, const std::string& op) {
-  return Record({.depth = operators_.size(),
+  return Record({.depth = DepthOf(value),
                  .is_condition = false,
                  .text = "",
                  .value = &value,
                  .expected = {op}});
+}
+
+size_t NormSearch::DepthOf(const ir::Value& value) const {
+  std::vector<const ir::Value*> behind{&value};
+  size_t depth = 0;
+  for (auto node = operators_.rbegin(); node != operators_.rend(); ++node) {
+    const auto& outputs = (*node)->outputs();
+    if (std::find_first_of(outputs.begin(), outputs.end(), behind.begin(),
+                           behind.end()) == outputs.end())
+      continue;
+    ++depth;
+    for (ir::Value* input : (*node)->inputs()) {
+      if (input != nullptr) behind.push_back(StripCasts(input));
+    }
+  }
+  return depth;
+}
+
+std::vector<std::string> NormSearch::DescribeReaders(
+    const ir::Value& value) const {
+  std::vector<std::string> readers;
+  std::vector<const ir::Value*> values{&value};
+  for (size_t i = 0; i < values.size(); ++i) {
+    const std::string suffix =
+        i == 0 ? "" : " after " + values[i]->producer()->op_type();
+    for (const ir::Use& use : values[i]->uses()) {
+      const bool is_cast = use.index == 0 && values.size() <= kMaxCasts &&
+                           IsFloatCast(model_, *use.node);
+      if (is_cast && !use.node->output(0)->uses().empty()) {
+        values.push_back(use.node->output(0));
+      } else {
+        readers.push_back(use.node->op_type() + suffix);
+      }
+    }
+  }
+  std::sort(readers.begin(), readers.end());
+  return readers;
 }
 
 bool NormSearch::Record(Failure failure) {
@@ -273,11 +310,7 @@ NormMatch NormSearch::Failed() {
   result_.reason = failure_->text;
   result_.is_unspecific = !failure_->is_condition;
   if (failure_->value == nullptr) return result_;
-  std::vector<std::string> readers;
-  for (const ir::Use& use : failure_->value->uses()) {
-    readers.push_back(use.node->op_type());
-  }
-  std::sort(readers.begin(), readers.end());
+  const std::vector<std::string> readers = DescribeReaders(*failure_->value);
   result_.reason = fmt::format(
       "'{}' is read by {}, expected {}", failure_->value->name(),
       readers.empty() ? "nothing" : fmt::format("{}", fmt::join(readers, ", ")),

@@ -168,6 +168,11 @@ class NormSearch {
   // weaker reason at the same depth, for the graph may be spelled as another
   // row.
   bool FailExpecting(const ir::Value& value, const std::string& op);
+  // How many of the matched operators lead to the value: a reader of x beside
+  // the norm is not deep, however much has matched.
+  size_t DepthOf(const ir::Value& value) const;
+  // Sorted; a reader behind Casts is "Mul after Cast".
+  std::vector<std::string> DescribeReaders(const ir::Value& value) const;
   template <typename... Args>
   bool FailWeakly(fmt::format_string<Args...> format, Args&&... args) {
     return Record({.depth = operators_.size(),

@@ -63,6 +63,7 @@ class SiteFinder {
   void AddFused(const ir::Node& node);
   void AddOutline(const NormOutline& outline);
   void AddLookalike(ir::Node& node);
+  void AddCall(ir::Node& call, const ir::Function& function);
   void AddNearMiss(ir::Node& head, ir::Value& operand,
                    const std::string& reason);
   NearNorm FindNearNorm(const ir::Function& function, int depth);

@@ -92,6 +92,8 @@ absl::Status ImportModel(const ModelFile& file, const onnx::ModelProto& proto,
         "again");
   ir::Model& model = *imported.model;
   model.ir_version = proto.ir_version();
+  model.producer_name = proto.producer_name();
+  model.producer_version = proto.producer_version();
   ImportOpsets(proto, imported);
   GraphImporter importer(file, imported.warnings);
   RETURN_IF_ERROR(importer.ImportGraph(proto.graph(), graphs, model.graph));

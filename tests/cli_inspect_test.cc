@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 
+#include "fmt/format.h"
 #include "nlohmann/json.hpp"
 #include "tests/support/catch.h"
 #include "tests/support/sandbox.h"
@@ -28,6 +29,26 @@ TEST_CASE("inspect shows versions, inputs, operators and sites", "[cli]") {
   CHECK(Contains(run.out, "nodes       9\n"));
   CHECK(Contains(run.out, "can fuse 1 of 1 site"));
   CHECK(Contains(run.out, "Add 'residual'"));
+}
+
+TEST_CASE("inspect names the producer where the model does", "[cli]") {
+  const Sandbox box;
+  const auto inspect = [&](std::string_view fields, std::string_view options) {
+    WriteModel(box / "m.onnx",
+               fmt::format(R"(<ir_version: 8, opset_import: ["" : 17]{}>
+                              main (float a) => (float b) {{ b = Neg(a) }})",
+                           fields));
+    return box.Run(fmt::format("inspect m.onnx {}", options)).out;
+  };
+  const std::string_view both =
+      R"(, producer_name: "pytorch", producer_version: "2.5")";
+  CHECK(Contains(inspect(both, ""), "producer    pytorch 2.5\n"));
+  CHECK(Json::parse(inspect(both, "--json"))["producer"] ==
+        Json({{"name", "pytorch"}, {"version", "2.5"}}));
+  CHECK(Contains(inspect(R"(, producer_version: "2.5")", ""),
+                 "producer    2.5\n"));
+  CHECK(!Contains(inspect("", ""), "producer"));
+  CHECK(Json::parse(inspect("", "--json"))["producer"]["name"] == "");
 }
 
 TEST_CASE("inspect --json has the same facts", "[cli]") {

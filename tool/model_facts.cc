@@ -68,6 +68,14 @@ std::string Opsets(const ModelFacts& facts) {
   return text;
 }
 
+// "pytorch 2.5.1"
+std::string Producer(const ModelFacts& facts) {
+  const bool has_both =
+      !facts.producer_name.empty() && !facts.producer_version.empty();
+  return ir::Printable(facts.producer_name + (has_both ? " " : "") +
+                       facts.producer_version);
+}
+
 std::string Weights(const WeightFacts& weights) {
   return fmt::format("{}, {}", Plural(weights.count, "tensor"),
                      FormatBytes(weights.bytes));
@@ -108,6 +116,8 @@ int64_t Total(const OpCounts& counts) {
 
 ModelFacts GatherFacts(ir::Model& model) {
   ModelFacts facts{.ir_version = model.ir_version,
+                   .producer_name = model.producer_name,
+                   .producer_version = model.producer_version,
                    .opsets = {},
                    .inputs = Signature(model.graph.inputs()),
                    .outputs = Signature(model.graph.outputs()),
@@ -128,6 +138,8 @@ ModelFacts GatherFacts(ir::Model& model) {
 std::string ToText(const ModelFacts& facts, const Terminal& terminal) {
   Table table("<<");
   table.AddRow({"ir version", std::to_string(facts.ir_version)});
+  const std::string producer = Producer(facts);
+  if (!producer.empty()) table.AddRow({"producer", producer});
   table.AddRow({"opsets", Opsets(facts)});
   for (const auto& [name, type] : facts.inputs) {
     table.AddRow({"input", ir::Printable(fmt::format("{} {}", type, name))});
@@ -150,16 +162,19 @@ std::string ToText(const ModelFacts& facts, const Terminal& terminal) {
 Json ToJson(const ModelFacts& facts) {
   Json opsets = Json::object();
   for (const auto& [domain, version] : facts.opsets) opsets[domain] = version;
-  return {{"ir_version", facts.ir_version},
-          {"opsets", std::move(opsets)},
-          {"inputs", SignatureToJson(facts.inputs)},
-          {"outputs", SignatureToJson(facts.outputs)},
-          {"functions", facts.functions},
-          {"nodes", Total(facts.ops)},
-          {"ops", facts.ops},
-          {"initializers",
-           {{"embedded", WeightsToJson(facts.embedded)},
-            {"external", WeightsToJson(facts.external)}}}};
+  return {
+      {"ir_version", facts.ir_version},
+      {"producer",
+       {{"name", facts.producer_name}, {"version", facts.producer_version}}},
+      {"opsets", std::move(opsets)},
+      {"inputs", SignatureToJson(facts.inputs)},
+      {"outputs", SignatureToJson(facts.outputs)},
+      {"functions", facts.functions},
+      {"nodes", Total(facts.ops)},
+      {"ops", facts.ops},
+      {"initializers",
+       {{"embedded", WeightsToJson(facts.embedded)},
+        {"external", WeightsToJson(facts.external)}}}};
 }
 
 }  // namespace addnorm::tool

@@ -42,6 +42,8 @@ struct WeightFacts {
 
 struct ModelFacts {
   int64_t ir_version = 0;
+  std::string producer_name;  // "" where the file does not say
+  std::string producer_version;
   // Versions by domain, "" for the default one.
   std::vector<std::pair<std::string, int64_t>> opsets;
   // Names and types.

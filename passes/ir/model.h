@@ -60,6 +60,8 @@ class Model {
 
   std::string path;  // for messages
   int64_t ir_version = 0;
+  std::string producer_name;
+  std::string producer_version;
   std::vector<OpsetImport> opset_imports;
   Graph graph;
   std::list<Function> functions;  // in file order, callees of new ones first

@@ -433,7 +433,8 @@ def reshape(shape=None):
 
 def transpose(permuted):
     def insert(subject, before, name):
-        return subject.insert(before, "Transpose", [name], perm=permuted(subject.values[name].ndim))
+        rank = subject.values[name].ndim
+        return subject.insert(before, "Transpose", [name], perm=permuted(rank)) if rank > 1 else None
     return insert
 
 
@@ -460,7 +461,7 @@ def unary(op):
     return lambda subject, before, name: subject.insert(before, op, [name])
 
 
-# Each inserts an operator that reads a value in front of a node; its result.
+# Each inserts an operator that reads a value in front of a node; its result, or None if it cannot read the value.
 INSERTERS = {
     **{op: unary(op) for op in ["Identity", "Abs", "Relu", "Sqrt", "Reciprocal", "Exp", "Dropout"]},
     "Clip": clip(-100, 100), "Transpose": transpose(lambda rank: list(range(rank))), "Reshape": reshape(),
@@ -483,22 +484,25 @@ def insert_operator(subject, rng):
         transpose(lambda rank: rng.sample(range(rank), rank))])
     readers = [n for n in subject.graph.node if name in n.input]
     if rng.random() < 0.5 and name in subject.makers:
-        insert_before(subject, inserter, name, readers)
+        out = insert_before(subject, inserter, name, readers)
     else:
-        insert_on_edge(subject, inserter, node, index)
-    return subject.model
+        out = insert_on_edge(subject, inserter, node, index)
+    return subject.model if out is not None else None
 
 
 def insert_before(subject, inserter, name, readers):
     """These readers of the value read what the inserter makes of it."""
     out = inserter(subject, readers[0], name)
-    for reader in readers:
-        reader.input[:] = [out if n == name else n for n in reader.input]
+    if out is not None:
+        for reader in readers:
+            reader.input[:] = [out if n == name else n for n in reader.input]
     return out
 
 
 def insert_on_edge(subject, inserter, node, index):
-    out = node.input[index] = inserter(subject, node, node.input[index])
+    out = inserter(subject, node, node.input[index])
+    if out is not None:
+        node.input[index] = out
     return out
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import onnx.numpy_helper
 
 import addnorm
+import meaning
 import norm_oracle
 import oracle_test
 import random_graph
@@ -45,15 +46,6 @@ def optimised(model):
 
 def fused_sums(report):
     return sorted(site["sum"] for site in report["sites"] if site["verdict"] == "fused")
-
-
-def same_in_reference(before, after, feeds):
-    """None if the evaluator cannot run `before`."""
-    try:
-        expected = addnorm.run_reference(before, feeds)
-    except Exception:
-        return None
-    return addnorm.run_reference(after, feeds) == expected
 
 
 class RandomGraphTest(unittest.TestCase):
@@ -114,15 +106,11 @@ def stays(model, total):
 
 def other_meaning(model, fused, counts=None):
     """What the fused model does in another way; None if nothing."""
-    if not addnorm.checker_complaint(model) and addnorm.checker_complaint(fused):
-        return f"the checker: {addnorm.checker_complaint(fused)}"
-    if structure.differences(model, fused):
-        return f"other operators make {structure.differences(model, fused)}"
-    if structure.untouched_fields_differ(model, fused):
-        return f"changed: {structure.untouched_fields_differ(model, fused)}"
+    if problem := meaning.difference(model, fused):
+        return problem
     for special in (False, True):
         feeds = feeds_for(model, special, 1)
-        for judge, name, can in [(same_in_reference, "reference evaluator", addnorm.is_in_reference),
+        for judge, name, can in [(meaning.same_in_reference, "reference evaluator", addnorm.is_in_reference),
                                  (roundings.same_in_onnxruntime, "ONNX Runtime", addnorm.is_in_onnxruntime)]:
             same = judge(model, fused, feeds) if can(model) else None
             if counts is not None:
