@@ -136,9 +136,6 @@ class Oracle:
         self.traces = [trace(wide, row_feeds(wide, shape_of, dict(special), i, rng))
                        for i in range(BATCHES)]
         self.epsilons = sorted({0.0, float(np.float32(1e-5)), *scalars(wide)})
-        # Inputs of a size that the file does not say: as weights they may be longer than a row of length 1.
-        self.open_inputs = {v.name for v in model.graph.input
-                            if any(not d.HasField("dim_value") for d in v.type.tensor_type.shape.dim)}
 
     def why_no_norm(self, y, a, b, scale, epsilon):
         """Why y is not scale * norm(a + b); None if it is.
@@ -151,10 +148,10 @@ class Oracle:
         for values in self.traces:
             with np.errstate(all="ignore"):
                 s = values[a] + values[b]
-                scaled = s * (values[scale] if scale else 1)
-                if values[y].shape != (scaled if scale in self.open_inputs else s).shape:
+                if values[y].shape != s.shape:
                     return f"the result has shape {values[y].shape}, the sum {s.shape}"
-                mean = np.broadcast_to(np.mean(s * s, axis=-1, keepdims=True), scaled.shape)
+                scaled = s * (values[scale] if scale else 1)
+                mean = np.broadcast_to(np.mean(s * s, axis=-1, keepdims=True), s.shape)
                 good = np.isfinite(mean) & (mean > 0) & np.isfinite(scaled) & (scaled != 0)
                 # What the result says of epsilon, element by element.
                 found = np.square(scaled / values[y]) - mean
