@@ -116,6 +116,7 @@ class NormSearch {
   bool CheckRankIs(const std::string& expected, const ir::Node& node);
   bool CheckRank(const Constant& constant, const ir::Value* value);
   bool CheckScaleShape(const ir::Value* scale, const ir::Value* normalised);
+  bool CheckScaleLength(const ir::Value& scale, const ir::Dimension& length);
 
   bool Accept(ir::Value* y);
   ir::Value* TakeTrailingCasts(ir::Value* y);

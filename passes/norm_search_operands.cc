@@ -219,14 +219,23 @@ bool NormSearch::CheckScaleShape(const ir::Value* scale,
     return FailWeakly("the scale '{}' of rank {} may enlarge the result",
                       scale->name(), weight.size());
   }
+  return weight.empty() || CheckScaleLength(*scale, weight.back());
+}
+
+bool NormSearch::CheckScaleLength(const ir::Value& scale,
+                                  const ir::Dimension& length) {
   const auto& x = ShapeOfX();
-  const bool is_longer = !weight.empty() && x && !x->empty() &&
-                         weight.back().value && *weight.back().value != 1 &&
-                         x->back().value &&
-                         *x->back().value != *weight.back().value;
-  if (!is_longer) return true;
-  return FailWeakly("the scale '{}' is {} long, the last axis {}",
-                    scale->name(), *weight.back().value, *x->back().value);
+  if (!x || x->empty() || !x->back().value || length.value == 1) return true;
+  const int64_t expected = *x->back().value;
+  if (length.value) {
+    return *length.value == expected ||
+           FailWeakly("the scale '{}' is {} long, the last axis {}",
+                      scale.name(), *length.value, expected);
+  }
+  if (expected != 1) return true;
+  needs_type_ = true;
+  return FailWeakly("the scale '{}' of unknown length may enlarge the result",
+                    scale.name());
 }
 
 bool NormSearch::CheckAttributes(const PatternNode& pattern,
