@@ -144,6 +144,19 @@ TEST_CASE("run leaves nothing behind when it fails", "[cli]") {
   CHECK_FALSE(fs::exists(box / "out"));
 }
 
+TEST_CASE("run says which dimensions it guessed when a node fails", "[cli]") {
+  const Sandbox box;
+  WriteModel(box / "m.onnx", R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    main (float[n, s] a) => (float[n, s] y)
+    <float[3] w = {1, 2, 3}> { [odd] y = Add(a, w) })");
+  const Outcome run = box.Run("run m.onnx");
+  CHECK(run.exit_code == 3);
+  CHECK(Contains(run.err, "error: m.onnx: Add 'odd': "));
+  CHECK(Contains(run.err, "\nhint: n=1, s=8 are guesses: --dim sets others\n"));
+  CHECK(box.Run("run m.onnx --dim s=3").exit_code == 0);
+}
+
 TEST_CASE("run's errors have exit codes and name what they are about",
           "[cli]") {
   const Sandbox box;

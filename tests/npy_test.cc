@@ -101,9 +101,9 @@ TEST_CASE("npy: scalars and empty arrays", "[npy]") {
   REQUIRE(empty.ok());
   CHECK(empty->dims() == Dims{3, 0});
   const Dims huge = {int64_t{1} << 62, 4, 0};
-  const auto empty_fortran = TensorFromNpy(
-      Npy(Header("<f4", "(4611686018427387904, 4, 0)", true), ""),
-      DataType::kFloat);
+  const auto empty_fortran =
+      TensorFromNpy(Npy(Header("<f4", "(4611686018427387904, 4, 0)", true), ""),
+                    DataType::kFloat);
   REQUIRE(empty_fortran.ok());
   CHECK(empty_fortran->dims() == huge);
 }

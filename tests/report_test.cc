@@ -77,6 +77,11 @@ OptimizeResult SomeResult() {
 
 }  // namespace
 
+TEST_CASE("progress of a run counts nodes", "[report]") {
+  CHECK(NodeProgressText(0, 412, 0.6) == "node 1 of 412 (0 %)");
+  CHECK(NodeProgressText(119, 412, 1) == "node 120 of 412 (28 %), 3 s left");
+}
+
 TEST_CASE("a table aligns text to the left and numbers to the right",
           "[tool]") {
   Table table("<>");

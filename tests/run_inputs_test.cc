@@ -121,6 +121,23 @@ TEST_CASE("inputs: heads of past keys are as long as the attention's",
   CHECK(Gathered(*model).tensors[0].dims() == Dims{1, 2, 0, 16});
 }
 
+TEST_CASE("inputs: a cache of a window holds it, and is no past", "[run]") {
+  const auto model = ImportText(R"(
+    <ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+    main (float[1, 2, past_sliding_length, 16] k,
+          float[1, 2, past_sliding_length, 16] v, float[1, s, 128] q,
+          int64[1, total_length] mask, int32[1] l, int32 t)
+        => (float[1, s, 64] y)
+    {
+      y, pk, pv = com.microsoft.GroupQueryAttention
+          <num_heads = 4, kv_num_heads = 2, local_window_size = 32,
+           sliding_window_cache = 1>(q, , , k, v, l, t)
+    })");
+  const RunInputs inputs = Gathered(*model);
+  CHECK(inputs.tensors[0].dims() == Dims{1, 2, 32, 16});
+  CHECK(inputs.tensors[3].dims() == Dims{1, 8});
+}
+
 TEST_CASE("inputs: integers are what their names and readers ask for",
           "[run]") {
   const auto model = Decoder();

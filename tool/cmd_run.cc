@@ -129,14 +129,32 @@ absl::Status WriteOutputs(const RunResult& result, const Options& options) {
   return absl::OkStatus();
 }
 
-// What a failed run says: the file, and for an op that is missing the way out.
-absl::Status RunError(const absl::Status& status, const std::string& file) {
+// The symbols whose numbers were guessed: "batch=1, sequence=8".
+std::string Guesses(const RunInputs& inputs) {
+  std::string text;
+  for (const ChosenDim& dim : inputs.dims) {
+    if (dim.origin != "default") continue;
+    text +=
+        fmt::format("{}{}={}", text.empty() ? "" : ", ", dim.symbol, dim.value);
+  }
+  return text;
+}
+
+// What a failed run says: the file, and the way out where we know one.
+absl::Status RunError(const absl::Status& status, const std::string& file,
+                      const RunInputs& inputs) {
   const absl::Status named = proto::WithContext(status, file);
-  if (!absl::IsUnimplemented(status)) return named;
+  if (absl::IsUnimplemented(status)) {
+    return proto::WithHint(
+        named, fmt::format("this runtime has the operators of decoder models; "
+                           "'onnx-addnorm inspect {}' lists what the model "
+                           "uses",
+                           file));
+  }
+  const std::string guesses = Guesses(inputs);
+  if (guesses.empty() || !absl::IsInvalidArgument(status)) return named;
   return proto::WithHint(
-      named, fmt::format("this runtime has the operators of decoder models; "
-                         "'onnx-addnorm inspect {}' lists what the model uses",
-                         file));
+      named, fmt::format("{} are guesses: --dim sets others", guesses));
 }
 
 absl::Status Execute(const ir::Model& model, const Options& options,
@@ -191,7 +209,7 @@ absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   runtime::MemoryPlan plan;
   const absl::Status status =
       Execute(*loaded.model, options, session.terminal, profile, plan, result);
-  if (!status.ok()) return RunError(status, loaded.file->name());
+  if (!status.ok()) return RunError(status, loaded.file->name(), result.inputs);
   RETURN_IF_ERROR(WriteOutputs(result, options));
   Answer answer;
   answer.text = ToText(result, session.terminal);

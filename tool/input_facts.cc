@@ -136,20 +136,35 @@ std::optional<int64_t> HeadSizeOf(const ir::Node& attention) {
   return *width / heads;
 }
 
-}  // namespace
-
-int64_t TableRows(const ir::Value& ids) { return LookupSearch().Run(ids); }
-
-std::optional<int64_t> HeadSize(const ir::Value& past) {
+// nullptr if no attention reads it as past keys or values.
+const ir::Node* ReaderOfPast(const ir::Value& past) {
   for (const ir::Use& use : past.uses()) {
     for (const AttentionRow& row : kAttentions) {
       const auto index = static_cast<size_t>(use.index);
       if (use.node->Is(row.domain, row.op_type) &&
           (index == row.past_key || index == row.past_value))
-        return HeadSizeOf(*use.node);
+        return use.node;
     }
   }
-  return std::nullopt;
+  return nullptr;
+}
+
+}  // namespace
+
+int64_t TableRows(const ir::Value& ids) { return LookupSearch().Run(ids); }
+
+std::optional<int64_t> HeadSize(const ir::Value& past) {
+  const ir::Node* attention = ReaderOfPast(past);
+  return attention == nullptr ? std::nullopt : HeadSizeOf(*attention);
+}
+
+std::optional<int64_t> CacheRows(const ir::Value& past) {
+  const ir::Node* attention = ReaderOfPast(past);
+  if (attention == nullptr ||
+      IntAttribute(*attention, "sliding_window_cache") == 0)
+    return std::nullopt;
+  const int64_t rows = IntAttribute(*attention, "local_window_size");
+  return rows > 0 ? std::optional<int64_t>(rows) : std::nullopt;
 }
 
 }  // namespace addnorm::tool

@@ -26,6 +26,10 @@ int64_t TableRows(const ir::Value& ids);
 // it has them.
 std::optional<int64_t> HeadSize(const ir::Value& past);
 
+// Of such an input where the attention keeps a fixed window in it: the fewest
+// that hold it.
+std::optional<int64_t> CacheRows(const ir::Value& past);
+
 }  // namespace addnorm::tool
 
 #endif  // ADDNORM_TOOL_INPUT_FACTS_H_

@@ -26,6 +26,7 @@ struct RoleRow {
 
 // The first that fits; "past" comes before "seq" for past_sequence_length.
 constexpr RoleRow kRoles[] = {
+    {"sliding", false, DimRole::kOther},  // rows of a window, no past
     {"total", false, DimRole::kTotal},
     {"past", false, DimRole::kPast},
     {"batch", false, DimRole::kBatch},
@@ -149,6 +150,8 @@ void SymbolDims::AddDefaults(const ir::Value& input, bool with_totals) {
       if ((role == DimRole::kTotal) != with_totals) continue;
       if (const auto size = i == 3 ? HeadSize(input) : std::nullopt)
         Set(symbol, *size, "head size");
+      if (const auto rows = i == 2 ? CacheRows(input) : std::nullopt)
+        Set(symbol, *rows, "window");
       const int64_t value =
           with_totals ? First(DimRole::kPast).value_or(0) +
                             First(DimRole::kSequence).value_or(kDefaultLength)

@@ -38,7 +38,8 @@ DimRole RoleOf(std::string_view symbol);
 struct ChosenDim {
   std::string symbol;
   int64_t value = 0;
-  std::string_view origin;  // "given", "from inputs", "head size" or "default"
+  std::string_view
+      origin;  // "given", "from inputs", "head size", "window", "default"
 };
 
 class SymbolDims {
