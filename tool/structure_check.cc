@@ -3,6 +3,7 @@
 #include "tool/structure_check.h"
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "passes/ir/status_macros.h"
+#include "passes/operators.h"
 #include "proto/attribute_default.h"
 #include "proto/tensor_equality.h"
 
@@ -23,8 +25,30 @@ class OnnxSchemas : public passes::OperatorSchemas {
   const ir::Attribute* Default(std::string_view domain,
                                std::string_view op_type, int64_t version,
                                std::string_view attribute) override {
-    return proto::AttributeDefault(domain, op_type, version, attribute);
+    const ir::Attribute* found =
+        proto::AttributeDefault(domain, op_type, version, attribute);
+    return found != nullptr ? found : NormDefault(op_type, attribute);
   }
+
+ private:
+  // ONNX has no schema of ONNX Runtime's norms.
+  const ir::Attribute* NormDefault(std::string_view op_type,
+                                   std::string_view name) {
+    const passes::NormOperator* norm = passes::FindNormOperator(op_type);
+    if (norm == nullptr) return nullptr;
+    const auto [it, added] =
+        norms_.try_emplace(fmt::format("{} {}", op_type, name));
+    if (!added) return it->second.get();
+    auto attribute = std::make_unique<ir::Attribute>();
+    if (name == "epsilon") attribute->value = norm->epsilon;
+    if (name == "stash_type") attribute->value = norm->stash_type;
+    if (name == "axis") attribute->value = int64_t{-1};
+    if (!std::holds_alternative<ir::OpaqueAttribute>(attribute->value))
+      it->second = std::move(attribute);
+    return it->second.get();
+  }
+
+  absl::flat_hash_map<std::string, std::unique_ptr<ir::Attribute>> norms_;
 };
 
 // Classes of large constants. Side 0 comes first, and its constants are told

@@ -209,6 +209,14 @@ absl::Status CheckOperands(const RmsNormRecipe& recipe,
                   o.scale_count, has_scale ? o.length : 0));
 }
 
+// nullptr: the sum of squares has no loop of its own.
+FirstPass FirstPassOf(const RmsNormRecipe& recipe) {
+  const bool is_plain = recipe.casts_before_square.empty() &&
+                        recipe.casts_of_squares.empty() &&
+                        recipe.squares_are_rounded;
+  return is_plain ? FirstPassFor(recipe.type, recipe.square_type) : nullptr;
+}
+
 }  // namespace
 
 absl::StatusOr<AddRmsNorm> AddRmsNorm::Create(RmsNormRecipe recipe) {
@@ -219,8 +227,7 @@ absl::StatusOr<AddRmsNorm> AddRmsNorm::Create(RmsNormRecipe recipe) {
 }
 
 bool AddRmsNorm::has_own_loops() const {
-  if (!second_ || !FirstPassFor(recipe_.type, recipe_.square_type))
-    return false;
+  if (!second_ || !FirstPassOf(recipe_)) return false;
   SecondPassKey key = *second_;
   if (!recipe_.scale_types.empty()) key.scale = recipe_.scale_types.back();
   return SecondPassFor(key) != nullptr;
@@ -234,7 +241,7 @@ absl::Status AddRmsNorm::Run(const AddRmsNormOperands& operands,
   call.x_bytes = call.length() * ElementSize(recipe_.type);
   call.y_bytes = call.length() * ElementSize(result_type_);
   call.streaming = IsStreaming(call);
-  call.first = FirstPassFor(recipe_.type, recipe_.square_type);
+  call.first = FirstPassOf(recipe_);
   call.scale = GivenScale(recipe_, operands);
   call.second = ChooseSecondPass(second_, recipe_, call.scale, operands.length);
   const int64_t grain =

@@ -27,8 +27,9 @@ absl::Status CheckTypes(const RmsNormRecipe& recipe) {
   for (const RowStep& step : recipe.row_steps) {
     if (step.op == RowStep::Op::kCast) types.push_back(step.type);
   }
-  types.insert(types.end(), recipe.scale_types.begin(),
-               recipe.scale_types.end());
+  for (const auto* more : {&recipe.scale_types, &recipe.casts_before_square,
+                           &recipe.casts_of_squares})
+    types.insert(types.end(), more->begin(), more->end());
   for (const DataType type : types) {
     if (!IsRecipeType(type)) {
       return absl::InvalidArgumentError(fmt::format(

@@ -94,7 +94,7 @@ double RoundTo(ir::DataType type, double v) {
 double RowFactor(const RmsNormRecipe& recipe, double sum, int64_t length,
                  double epsilon) {
   const Numbers numbers = {length, epsilon};
-  ir::DataType type = recipe.square_type;
+  ir::DataType type = recipe.sum_type();
   double v = sum;
   const auto& steps = recipe.scalar_steps;
   if (steps.empty() || steps[0].op != ScalarStep::Op::kDivideByLength)
@@ -111,7 +111,7 @@ double RowFactor(const RmsNormRecipe& recipe, double sum, int64_t length,
 }
 
 ir::DataType FactorType(const RmsNormRecipe& recipe) {
-  ir::DataType type = recipe.square_type;
+  ir::DataType type = recipe.sum_type();
   for (const ScalarStep& step : recipe.scalar_steps) {
     if (step.op == ScalarStep::Op::kCast) type = step.type;
   }

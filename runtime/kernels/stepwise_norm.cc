@@ -28,7 +28,7 @@ auto WithType(ir::DataType type, F f) {
 }
 
 template <typename From, typename To>
-void Cast(const From* from, To* to, size_t length) {
+void CastElements(const From* from, To* to, size_t length) {
   if constexpr (std::is_same_v<From, To>) {
     std::copy_n(from, length, to);
   } else if constexpr (kIsHalfType<From> && std::is_same_v<To, float>) {
@@ -64,7 +64,8 @@ void CastRow(ir::DataType from_type, const void* from, ir::DataType to_type,
              void* to, size_t length) {
   WithType(from_type, [&]<typename From>() {
     WithType(to_type, [&]<typename To>() {
-      Cast(static_cast<const From*>(from), static_cast<To*>(to), length);
+      CastElements(static_cast<const From*>(from), static_cast<To*>(to),
+                   length);
     });
   });
 }
@@ -83,12 +84,33 @@ void StepwiseNorm::Add(const void* a, const void* b, void* x) const {
 }
 
 double StepwiseNorm::SumOfSquares(const void* x) {
-  CastRow(recipe_.type, x, recipe_.square_type, row_.get(), length_);
-  return WithType(recipe_.square_type, [&]<typename T>() {
+  ir::DataType type = recipe_.type;
+  CastRow(type, x, type, row_.get(), length_);
+  for (const ir::DataType next : recipe_.casts_before_square) Cast(type, next);
+  Cast(type, recipe_.square_type);
+  if (!recipe_.squares_are_rounded) {
+    return WithType(type, [&]<typename T>() {
+      return static_cast<double>(
+          SumOfSquaresRow<T>(reinterpret_cast<const T*>(row_.get()), length_));
+    });
+  }
+  WithType(type, [&]<typename T>() {
     T* row = reinterpret_cast<T*>(row_.get());
     UnaryRow<T>(UnaryOp::kSquare, row, row, length_);
-    return static_cast<double>(SumRow<T>(row, length_));
   });
+  for (const ir::DataType next : recipe_.casts_of_squares) Cast(type, next);
+  return WithType(type, [&]<typename T>() {
+    return static_cast<double>(
+        SumRow<T>(reinterpret_cast<const T*>(row_.get()), length_));
+  });
+}
+
+// The row as another type.
+void StepwiseNorm::Cast(ir::DataType& type, ir::DataType to) {
+  if (to == type) return;
+  CastRow(type, row_.get(), to, other_.get(), length_);
+  std::swap(row_, other_);
+  type = to;
 }
 
 void StepwiseNorm::Normalise(const void* x, const void* scale, double factor,
@@ -97,9 +119,7 @@ void StepwiseNorm::Normalise(const void* x, const void* scale, double factor,
   CastRow(type, x, type, row_.get(), length_);
   for (const RowStep& step : recipe_.row_steps) {
     if (step.op == RowStep::Op::kCast) {
-      CastRow(type, row_.get(), step.type, other_.get(), length_);
-      std::swap(row_, other_);
-      type = step.type;
+      Cast(type, step.type);
     } else {
       Apply(step, type, scale, factor);
     }

@@ -32,6 +32,7 @@ class StepwiseNorm {
   void Normalise(const void* x, const void* scale, double factor, void* y);
 
  private:
+  void Cast(ir::DataType& type, ir::DataType to);
   void Apply(const RowStep& step, ir::DataType type, const void* scale,
              double factor);
 
