@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "passes/ir/model.h"
 #include "runtime/fused_calls.h"
+#include "runtime/gemm.h"
 #include "runtime/graph_plan.h"
 #include "runtime/op.h"
 #include "runtime/tensor.h"
@@ -74,6 +75,9 @@ class Executor {
   // graphs may refer to what is outside of it.
   absl::StatusOr<std::vector<Tensor>> RunNode(const ir::Node& node,
                                               std::vector<Tensor> inputs);
+
+  // What the first use of a library costs, for those who measure.
+  void WarmUp() { PrepareGemm(threads_); }
 
   // Buffers of values and of intermediate results; weights are counted apart,
   // inputs are the caller's.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <vector>
 
 #include "dnnl.h"
 #include "passes/ir/status_macros.h"
@@ -96,6 +97,18 @@ absl::Status Gemm(const GemmShape& shape, const float* a, const float* b,
       });
   if (refused) return absl::InternalError("oneDNN refuses a matrix product");
   return absl::OkStatus();
+}
+
+void PrepareGemm(ThreadPool& threads) {
+  constexpr int64_t kSize = 64;
+  const std::vector<float> a(kSize * kSize), b(kSize * kSize);
+  std::vector<float> c(kSize * kSize);
+  for (const bool transpose_b : {false, true}) {
+    const GemmShape shape = {
+        .m = kSize, .n = kSize, .k = kSize, .transpose_b = transpose_b};
+    // A refusal is told by the product that needs it.
+    Gemm(shape, a.data(), b.data(), c.data(), threads).IgnoreError();
+  }
 }
 
 }  // namespace addnorm::runtime

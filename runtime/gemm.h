@@ -50,6 +50,10 @@ absl::Status Gemm(const GemmShape& shape, const float* a, const float* b,
 absl::Status GemmBlock(const GemmShape& shape, const float* a, const float* b,
                        float* c, bool accumulate);
 
+// Makes oneDNN generate its code, which takes up to a second, so that whoever
+// measures does not count it to the first product.
+void PrepareGemm(ThreadPool& threads);
+
 }  // namespace addnorm::runtime
 
 #endif  // ADDNORM_RUNTIME_GEMM_H_
