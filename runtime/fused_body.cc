@@ -324,8 +324,9 @@ Translator::Result Translator::Reshape(const Attributes&, const Symbols& in) {
 
 Translator::Result Translator::Shape(const Attributes& attributes,
                                      const Symbols& in) {
-  const bool all = attributes.Int("start", 0) == 0 && !attributes.Has("end");
-  if (!all || !Is(in, 0, Symbol::Kind::kRow)) return std::nullopt;
+  // From whichever dimension: of ones that broadcast, the rank does not matter.
+  if (attributes.Has("end") || !Is(in, 0, Symbol::Kind::kRow))
+    return std::nullopt;
   return MakeSymbol(Symbol::Kind::kShapeOfX, ir::DataType::kInt64);
 }
 
