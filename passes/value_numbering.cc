@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -54,6 +55,24 @@ std::optional<double> NumberOf(const ir::Tensor& tensor) {
   constant.tensor = tensor;
   const std::optional<double> number = constant.root_scalar();
   return number && *number == *number ? number : std::nullopt;
+}
+
+// The elements, or so many of them that a line holds.
+std::string ElementsText(ir::DataType type, std::string_view bytes) {
+  constexpr size_t kMostBytes = 32;
+  const std::string_view shown = bytes.substr(0, kMostBytes);
+  const char* more = shown.size() < bytes.size() ? "..." : "";
+  if (type != ir::DataType::kInt64)
+    return fmt::format("0x{}{}", absl::BytesToHexString(std::string(shown)),
+                       more);
+  std::vector<int64_t> elements;
+  for (size_t at = 0; at + sizeof(int64_t) <= shown.size();
+       at += sizeof(int64_t)) {
+    int64_t element = 0;
+    std::memcpy(&element, shown.data() + at, sizeof(element));
+    elements.push_back(element);
+  }
+  return fmt::format("{}{}", fmt::join(elements, ","), more);
 }
 
 std::string BytesOf(const void* data, size_t size) {
@@ -154,8 +173,8 @@ Number ValueNumbering::InternConstant(SmallConstant constant,
     expression.label = fmt::format("constant {} {}", type, *constant.number);
     key += fmt::format(" {:016x}", std::bit_cast<uint64_t>(*constant.number));
   } else {
-    expression.label = fmt::format("constant {} 0x{}", type,
-                                   absl::BytesToHexString(constant.bytes));
+    expression.label = fmt::format("constant {} {}", type,
+                                   ElementsText(constant.type, constant.bytes));
     key += " " + constant.bytes;
   }
   const Number number = Intern(std::move(key), std::move(expression));

@@ -34,8 +34,9 @@ struct Comparison {
   uint64_t max_ulps = 0;
   std::array<int64_t, kUlpClasses> ulps = {};
 
-  bool is_equal() const {
-    return mismatch.empty() && different == 0 && nan_payloads == 0;
+  bool is_equal() const { return is_equal_but_for_nans() && nan_payloads == 0; }
+  bool is_equal_but_for_nans() const {
+    return mismatch.empty() && different == 0;
   }
   // Sums up another comparison; the first difference stays the first.
   void Add(const Comparison& other);

@@ -25,6 +25,7 @@
 #include "proto/export.h"
 #include "proto/external_data.h"
 #include "proto/file_output.h"
+#include "proto/import.h"
 #include "proto/model_file.h"
 #include "proto/rope.h"
 #include "spdlog/spdlog.h"
@@ -33,6 +34,8 @@
 #include "tool/optimize_report.h"
 #include "tool/output.h"
 #include "tool/progress.h"
+#include "tool/run_inputs.h"
+#include "tool/verification.h"
 
 namespace addnorm::tool {
 namespace {
@@ -60,6 +63,7 @@ struct Options {
   bool mixed = false;
   std::string data = "auto";
   std::optional<unsigned> expect_fused;
+  bool verify = false;
 };
 
 class Stopwatch {
@@ -180,17 +184,59 @@ absl::Status CheckTarget(const proto::ModelFile& file, const Options& options,
   return proto::CheckTarget(file, options.out, write);
 }
 
-absl::Status WriteOutput(const proto::ModelFile& file, const proto::Rope& rope,
-                         const Options& options, proto::WriteOptions write,
-                         const Terminal& terminal, OptimizeResult& result) {
+absl::Status CheckVerifiable(const Options& options) {
+  if (!options.verify || (!options.dry_run && proto::FolderOf(options.out)))
+    return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "--verify compares a file before it gets its name\nhint: give the path "
+      "of a file for the output, without --dry-run");
+}
+
+// Compares what was written with the input, both as a reader would see them.
+absl::Status VerifyOutput(const std::shared_ptr<proto::ModelFile>& input,
+                          std::shared_ptr<proto::ModelFile> written,
+                          OptimizeResult& result) {
+  ASSIGN_OR_RETURN(proto::Imported a, proto::Import(input));
+  ASSIGN_OR_RETURN(proto::Imported b, proto::Import(written));
+  const LoadedModel loaded_a{input, std::move(a.model)};
+  const LoadedModel loaded_b{std::move(written), std::move(b.model)};
+  VerifyRequest request;
+  request.threads = DefaultThreads();
+  ASSIGN_OR_RETURN(result.verification, Verify(loaded_a, &loaded_b, request));
+  return IsVerified(result) ? absl::OkStatus()
+                            : absl::AbortedError("not verified");
+}
+
+Failure NotVerified(const OptimizeResult& result, const Terminal& terminal) {
+  Terminal errors = terminal;
+  errors.color = terminal.color_errors;
+  return {.error = "the output is not what the input is; nothing was written",
+          .hint = result.target == "portable"
+                      ? ""
+                      : "operators of other targets round in their own way",
+          .details = ToText(*result.verification, result.verify_names, errors)};
+}
+
+absl::Status WriteOutput(const std::shared_ptr<proto::ModelFile>& file,
+                         const proto::Rope& rope, const Options& options,
+                         proto::WriteOptions write, const Terminal& terminal,
+                         OptimizeResult& result) {
   const std::optional<std::string> folder = proto::FolderOf(options.out);
-  result.data_files = DataFiles(file, folder);
+  result.data_files = DataFiles(*file, folder);
+  if (options.verify) {
+    write.before_publish = [&](std::shared_ptr<proto::ModelFile> written) {
+      return VerifyOutput(file, std::move(written), result);
+    };
+  }
   Progress progress(terminal.shows_progress);
   write.on_progress = [&progress](uint64_t done, uint64_t total) {
     progress.Update(done, total);
   };
-  RETURN_IF_ERROR(Write(file, rope, options.out, write));
+  const absl::Status status = Write(*file, rope, options.out, write);
   progress.Erase();
+  // A verification that says no is an answer.
+  if (result.verification && !IsVerified(result)) return absl::OkStatus();
+  RETURN_IF_ERROR(status);
   result.is_written = true;
   if (!folder) WarnOfMissingData(result);
   return absl::OkStatus();
@@ -205,6 +251,7 @@ absl::Status Optimize(const Options& options, const Terminal& terminal,
   ASSIGN_OR_RETURN(std::shared_ptr<proto::ModelFile> file,
                    proto::ModelFile::Open(options.in));
   RETURN_IF_ERROR(CheckTarget(*file, options, write));
+  RETURN_IF_ERROR(CheckVerifiable(options));
   ASSIGN_OR_RETURN(LoadedModel loaded, Load(file));
   // Again, now that the data files are known.
   RETURN_IF_ERROR(CheckTarget(*file, options, write));
@@ -219,10 +266,21 @@ absl::Status Optimize(const Options& options, const Terminal& terminal,
   result.input_bytes = file->size();
   result.output_bytes = rope.size();
   failure = UnmetExpectation(options, result.report);
-  if (!options.dry_run && !failure)
-    return WriteOutput(*file, rope, options, write, terminal, result);
+  if (!options.dry_run && !failure) {
+    RETURN_IF_ERROR(WriteOutput(file, rope, options, write, terminal, result));
+    if (result.verification && !result.is_written)
+      failure = NotVerified(result, terminal);
+    return absl::OkStatus();
+  }
   result.data_files = DataFiles(*file, /*folder=*/std::nullopt);
   return absl::OkStatus();
+}
+
+// What shows a failed verification again.
+std::string CommandOf(const Options& options) {
+  return fmt::format("onnx-addnorm optimize {} {} --verify --target {}{}",
+                     options.in, options.out, options.target,
+                     options.mixed ? " --mixed" : "");
 }
 
 absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
@@ -232,6 +290,7 @@ absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   OptimizeResult result;
   result.output = options.out == "-" ? "<stdout>" : options.out;
   result.target = Find(passes::AllTargets(), options.target).name;
+  result.verify_names = {options.in, result.output, CommandOf(options)};
   RETURN_IF_ERROR(Optimize(options, session.terminal, result, answer.failure));
   result.wall_seconds = watch.wall_seconds();
   result.cpu_seconds = watch.cpu_seconds();
@@ -248,10 +307,12 @@ constexpr const char* kExamples = R"(Examples:
   onnx-addnorm optimize model.onnx fused.onnx
   onnx-addnorm optimize model.onnx --dry-run --explain
   onnx-addnorm optimize model.onnx fused.onnx --expect-fused 24 --json
+  onnx-addnorm optimize model.onnx fused.onnx --verify
   onnx-addnorm optimize - - < model.onnx > fused.onnx
 
 The fused op is a model-local function whose body is the fused nodes as they were,
-so any runtime that knows functions computes the same bits. Weights are not read.)";
+so any runtime that knows functions computes the same bits. Weights are not read,
+but by --verify.)";
 
 }  // namespace
 
@@ -272,6 +333,9 @@ RunFunction AddOptimize(CLI::App& app) {
   app.add_option("--expect-fused", options->expect_fused,
                  "Write nothing and exit 1 unless N sites are fused")
       ->option_text("N");
+  app.add_flag("--verify", options->verify,
+               "Prove that the output is exactly the input before it appears;\n"
+               "exit 1 and no output if it is not");
   app.add_option("--target", options->target,
                  "What pairs become:\n" + Choices(passes::AllTargets()))
       ->option_text("NAME")

@@ -74,8 +74,8 @@ void Judge(const Verification& done, const Options& options, Answer& answer) {
       return no("the models differ");
     case Verdict::kEqualOnRuns:
       if (options.require_proof)
-        no("nothing differs on what was run, but that is no proof");
-      return;
+        return no("nothing differs on what was run, but that is no proof");
+      break;
     case Verdict::kNotComparable:
       answer.exit_code = ExitCode::kModel;
       answer.failure =
@@ -84,10 +84,10 @@ void Judge(const Verification& done, const Options& options, Answer& answer) {
                   "done"};
       return;
     case Verdict::kProven:
-      if (options.strict_nan && done.has_nan_note())
-        no("operands of Add or Mul are swapped: payloads of NaN may differ");
-      return;
+      break;
   }
+  if (options.strict_nan && done.has_nan_note())
+    no("payloads of NaN may differ, where operands are swapped or as was run");
 }
 
 absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
@@ -118,6 +118,10 @@ constexpr const char* kExamples = R"(Examples:
   onnx-addnorm verify in.onnx out.onnx --inputs data --require-proof
   onnx-addnorm verify out.onnx
 
+Structure: the same nodes, attributes and constants, calls of functions inlined.
+Kernels: each fused kernel against its body, on ordinary and extreme rows.
+Run: both side by side; what they share is computed once.
+
 Verdicts: proven (same structure: equal for all inputs), equal on what was run
 (exit 0, with --require-proof 1), different (1), not comparable (3). There is no
 tolerance unless --max-ulp gives one.)";
@@ -142,8 +146,8 @@ RunFunction AddVerify(CLI::App& app) {
       ->option_text("NAME=N")
       ->take_all();
   app.add_option("--rounds", options->rounds,
-                 "Runs with other inputs (default: 3), the second in other\n"
-                 "sizes")
+                 "Runs with other inputs (default: 3): the second in other\n"
+                 "sizes, the third on small numbers, where epsilon counts")
       ->option_text("N")
       ->check(CLI::Range(1, 1000));
   app.add_option("--threads", options->threads, "Default: all cores")
@@ -153,7 +157,8 @@ RunFunction AddVerify(CLI::App& app) {
                  "Allow outputs to differ by so many units in the last place")
       ->option_text("N");
   app.add_flag("--strict-nan", options->strict_nan,
-               "Swapped operands of Add or Mul are a difference");
+               "What may change payloads of NaN is a difference: swapped\n"
+               "operands of Add or Mul");
   app.add_flag("--require-proof", options->require_proof,
                "Equal on what was run is not enough");
   app.add_flag("--structure-only", options->structure_only, "Run nothing");

@@ -27,12 +27,13 @@ Examples:
   onnx-addnorm optimize model.onnx fused.onnx
   onnx-addnorm optimize model.onnx --dry-run --explain
   onnx-addnorm optimize - - < model.onnx > fused.onnx
+  onnx-addnorm verify model.onnx fused.onnx
   onnx-addnorm inspect model.onnx --json
   onnx-addnorm run model.onnx --inputs data --outputs out
 
 Exit codes:
     0  done, also when there was nothing to fuse
-    1  the answer is no, e.g. --expect-fused was not met
+    1  the answer is no, e.g. the models that verify compares differ
     2  wrong command line, or a request that is refused
     3  the model is invalid or not supported
     4  the file system, or not enough memory

@@ -47,14 +47,14 @@ Purpose PurposeOf(std::string_view name) {
 }
 
 InputValues Constant(int64_t value) {
-  return {Kind::kConstant, value, 0, fmt::format("{}", value)};
+  return {Kind::kConstant, value, 0, 1, fmt::format("{}", value)};
 }
 
 InputValues Ids(const ir::Value& input) {
   const int64_t rows = TableRows(input);
   if (rows > 0)
-    return {Kind::kUniform, 0, rows, fmt::format("ids below {}", rows)};
-  return {Kind::kUniform, 0, 2, "0 or 1"};
+    return {Kind::kUniform, 0, rows, 1, fmt::format("ids below {}", rows)};
+  return {Kind::kUniform, 0, 2, 1, "0 or 1"};
 }
 
 InputValues Integers(const ir::Value& input, int64_t past, int64_t total) {
@@ -70,7 +70,7 @@ InputValues Integers(const ir::Value& input, int64_t past, int64_t total) {
       return Constant(std::max<int64_t>(total - 1, 0));
     case Purpose::kPositions: {
       const int64_t rows = TableRows(input);
-      return {Kind::kPositions, past, rows,
+      return {Kind::kPositions, past, rows, 1,
               fmt::format("positions from {}", past)};
     }
     case Purpose::kIds:
@@ -82,7 +82,7 @@ InputValues Integers(const ir::Value& input, int64_t past, int64_t total) {
                            input.type.element == DataType::kInt4 ||
                            input.type.element == DataType::kInt2;
     const int64_t count = int64_t{1} << bits;
-    return {Kind::kUniform, is_signed ? -count / 2 : 0, count,
+    return {Kind::kUniform, is_signed ? -count / 2 : 0, count, 1,
             "every value of the type"};
   }
   return Ids(input);
@@ -151,7 +151,7 @@ void Fill(Tensor& tensor, const InputValues& values, Source& source) {
     T& element = tensor.mutable_data<T>()[i];
     if constexpr (std::is_floating_point_v<T> || runtime::kIsHalfType<T>) {
       const double value = values.kind == Kind::kNormal
-                               ? source.Normal()
+                               ? source.Normal() * values.scale
                                : static_cast<double>(source.Integer(i));
       element = runtime::Narrow<T>(static_cast<runtime::ComputeType<T>>(value));
     } else if constexpr (kIsStored<T>) {
@@ -181,7 +181,7 @@ InputValues ValuesFor(const ir::Value& input, int64_t past, int64_t total) {
   if (!ir::IsFloat(type)) return Integers(input, past, total);
   // A mask of floats is added to scores.
   if (PurposeOf(input.name()) == Purpose::kMask) return Constant(0);
-  return {Kind::kNormal, 0, 0, "normal(0, 1)"};
+  return {Kind::kNormal, 0, 0, 1, "normal(0, 1)"};
 }
 
 absl::StatusOr<Tensor> Generate(const InputValues& values,

@@ -30,6 +30,7 @@ struct InputValues {
   // kPositions: first, first + 1, … along the last axis, below count.
   int64_t first = 0;
   int64_t count = 0;
+  double scale = 1;  // of kNormal
   std::string description;
 };
 

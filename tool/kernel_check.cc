@@ -216,6 +216,10 @@ absl::Status KernelChecker::CheckLength(const FusedCall& call, int64_t rows,
   Random random(seed_ + static_cast<uint64_t>(length));
   std::vector<Tensor> in;
   for (size_t i = 0; i < call.types.size(); ++i) {
+    if (i + 1 == call.types.size() && !call.epsilon.is_absent()) {
+      in.push_back(call.epsilon);
+      break;
+    }
     runtime::Dims dims = {length};
     if (i < 2) {
       dims.assign(call.rank, 1);
@@ -267,17 +271,35 @@ bool RefersToCaller(const ir::Node& node) {
       [](const ir::Attribute& a) { return !a.ref_attr_name.empty(); });
 }
 
-std::optional<FusedCall> CallOf(const ir::Node& node) {
-  if (RefersToCaller(node)) return std::nullopt;
-  FusedCall call;
-  call.node = &node;
-  for (const ir::Value* input : node.inputs()) {
-    if (input == nullptr || !ir::IsFloat(input->type.element))
-      return std::nullopt;
-    call.types.push_back(input->type.element);
+bool HasOneElement(const ir::Value& value) {
+  if (value.initializer() != nullptr)
+    return value.initializer()->element_count() == 1;
+  return value.type.shape &&
+         std::all_of(value.type.shape->begin(), value.type.shape->end(),
+                     [](const ir::Dimension& dim) { return dim.value == 1; });
+}
+
+// What the model gives as epsilon; where that is computed, a usual one.
+absl::StatusOr<Tensor> EpsilonOf(const ir::Model& model,
+                                 const ir::Value& value) {
+  const ir::Tensor* tensor = value.initializer();
+  if (tensor == nullptr && value.producer() != nullptr &&
+      value.producer()->Is("", "Constant")) {
+    const ir::Attribute* attribute = value.producer()->attribute("value");
+    tensor = attribute == nullptr ? nullptr : attribute->get<ir::Tensor>();
   }
-  // An epsilon operand has one element, which the rows made here are not.
-  if (call.types.size() < 2 || call.types.size() > 3) return std::nullopt;
+  if (tensor != nullptr && model.reader != nullptr) {
+    ASSIGN_OR_RETURN(const std::string bytes, model.reader->Read(*tensor));
+    return Tensor::FromBytes(tensor->type, tensor->dims, bytes, nullptr);
+  }
+  ASSIGN_OR_RETURN(Tensor epsilon,
+                   Tensor::Create(value.type.element, {}, nullptr));
+  StoreAs<float, double, runtime::Half, runtime::BFloat16>(1e-6, 0, epsilon);
+  return epsilon;
+}
+
+// The rank and the length of the rows, by any operand that tells.
+void SetRows(const ir::Node& node, FusedCall& call) {
   for (const ir::Value* value : {node.input(0), node.input(1), node.output(1),
                                  node.output(0), node.input(2)}) {
     if (value == nullptr || !value->type.shape || value->type.shape->empty())
@@ -286,28 +308,58 @@ std::optional<FusedCall> CallOf(const ir::Node& node) {
     if (last && *last > 1) call.length = *last;
     call.rank = std::max(call.rank, value->type.shape->size());
   }
+}
+
+std::optional<FusedCall> CallOf(const ir::Model& model, const ir::Node& node) {
+  if (RefersToCaller(node) || node.inputs().size() < 2) return std::nullopt;
+  FusedCall call;
+  call.node = &node;
+  for (const ir::Value* input : node.inputs()) {
+    if (input == nullptr || !input->type.known()) return std::nullopt;
+    call.types.push_back(input->type.element);
+  }
+  SetRows(node, call);
   if (call.length == 0) return std::nullopt;
-  return call;
+  const ir::Value& last = *node.inputs().back();
+  if (call.types.size() > 2 && HasOneElement(last)) {
+    absl::StatusOr<Tensor> epsilon = EpsilonOf(model, last);
+    if (!epsilon.ok()) return std::nullopt;
+    call.epsilon = *std::move(epsilon);
+  }
+  const size_t rows = call.types.size() - (call.epsilon.is_absent() ? 0 : 1);
+  const bool are_floats = std::all_of(
+      call.types.begin(), call.types.begin() + static_cast<ptrdiff_t>(rows),
+      [](ir::DataType type) { return ir::IsFloat(type); });
+  return rows <= 3 && are_floats ? std::optional(std::move(call))
+                                 : std::nullopt;
+}
+
+std::string KindOf(const FusedCall& call) {
+  std::string kind =
+      fmt::format("{} {} {}", call.node->op_type(), call.rank, call.length);
+  for (const ir::DataType type : call.types)
+    kind += fmt::format(" {}", static_cast<int>(type));
+  return kind;
 }
 
 }  // namespace
 
-std::vector<FusedCall> FusedCallsOf(ir::Model& model) {
-  std::vector<FusedCall> calls;
+FusedCalls FusedCallsOf(ir::Model& model) {
+  FusedCalls found;
   std::set<std::string> seen;
   for (const ir::Graph* graph : model.AllGraphs()) {
     for (const ir::Node& node : graph->nodes()) {
       if (node.domain() != passes::kFusedDomain) continue;
-      std::optional<FusedCall> call = CallOf(node);
-      if (!call) continue;
-      std::string key = fmt::format("{} {} {}", node.op_type(), call->rank,
-                                    call->length);
-      for (const ir::DataType type : call->types)
-        key += fmt::format(" {}", static_cast<int>(type));
-      if (seen.insert(key).second) calls.push_back(*std::move(call));
+      ++found.calls;
+      std::optional<FusedCall> call = CallOf(model, node);
+      if (!call) {
+        ++found.unknown;
+      } else if (seen.insert(KindOf(*call)).second) {
+        found.kinds.push_back(*std::move(call));
+      }
     }
   }
-  return calls;
+  return found;
 }
 
 bool KernelCheck::is_equal() const {

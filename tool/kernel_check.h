@@ -27,11 +27,19 @@ struct FusedCall {
   std::vector<ir::DataType> types;
   size_t rank = 0;     // of the operands of the Add
   int64_t length = 0;  // of a row
+  // The last operand's value where that is epsilon, else absent.
+  runtime::Tensor epsilon;
 };
 
-// Each kind of call once: by function, types and length. Of calls whose types
-// or row length the model does not say, none.
-std::vector<FusedCall> FusedCallsOf(ir::Model& model);
+struct FusedCalls {
+  // Each kind once: by function, types and length.
+  std::vector<FusedCall> kinds;
+  int64_t calls = 0;
+  // Calls that are left out, because the model does not say their types or row
+  // length, or because their attributes are a caller's.
+  int64_t unknown = 0;
+};
+FusedCalls FusedCallsOf(ir::Model& model);
 
 struct KernelResult {
   std::string op;    // the function's name
@@ -46,6 +54,7 @@ struct KernelCheck {
   std::vector<KernelResult> results;
   std::vector<std::string> targets;  // SIMD targets that were compared
   int64_t words = 0;
+  int64_t calls_left_out = 0;  // FusedCalls::unknown
   bool is_equal() const;
 };
 

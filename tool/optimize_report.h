@@ -8,6 +8,7 @@
 #define ADDNORM_TOOL_OPTIMIZE_REPORT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,8 @@
 #include "passes/fusion_report.h"
 #include "tool/model_facts.h"
 #include "tool/term.h"
+#include "tool/verification.h"
+#include "tool/verify_report.h"
 
 namespace addnorm::tool {
 
@@ -45,9 +48,16 @@ struct OptimizeResult {
   OpCounts before;
   OpCounts after;
   std::vector<DataFileFacts> data_files;
+  // Of the output, before it was published. With --verify.
+  std::optional<Verification> verification;
+  VerifyNames verify_names;
   double wall_seconds = 0;
   double cpu_seconds = 0;
 };
+
+// The verification found the output equal. A portable output whose structure
+// was compared must have the same one.
+bool IsVerified(const OptimizeResult& result);
 
 std::string ToText(const OptimizeResult& result, bool explain,
                    const Terminal& terminal);

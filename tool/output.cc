@@ -21,9 +21,11 @@ using Json = nlohmann::ordered_json;
 void PrintFailure(const Failure& failure, const Terminal& terminal) {
   WriteStderr(fmt::format("{} {}\n", terminal.PaintError(Style::kBad, "error:"),
                           failure.error));
-  if (failure.hint.empty()) return;
-  WriteStderr(fmt::format("{} {}\n", terminal.PaintError(Style::kNote, "hint:"),
-                          failure.hint));
+  if (!failure.hint.empty()) {
+    WriteStderr(fmt::format(
+        "{} {}\n", terminal.PaintError(Style::kNote, "hint:"), failure.hint));
+  }
+  WriteStderr(failure.details);
 }
 
 Json ToJson(const std::string& command, const Answer& answer) {

@@ -140,19 +140,21 @@ class FolderReader {
 
 absl::StatusOr<Tensor> GenerateInput(const ir::Model& model,
                                      const ir::Value& input,
-                                     const SymbolDims& dims, uint64_t seed,
+                                     const SymbolDims& dims,
+                                     const InputRequest& request,
                                      std::string& origin) {
   const int64_t past = dims.First(DimRole::kPast).value_or(0);
   const int64_t total =
       dims.First(DimRole::kTotal)
           .value_or(past + dims.First(DimRole::kSequence).value_or(0));
-  const InputValues values = ValuesFor(input, past, total);
+  InputValues values = ValuesFor(input, past, total);
+  values.scale = request.scale;
   origin = "generated: " + values.description;
   absl::Status status = absl::UnimplementedError(fmt::format(
       "cannot be generated, its type is {}", ir::ToString(input.type)));
   if (input.type.known() && input.type.shape) {
     absl::StatusOr<Tensor> tensor =
-        Generate(values, input, dims.ShapeOf(*input.type.shape), seed);
+        Generate(values, input, dims.ShapeOf(*input.type.shape), request.seed);
     if (tensor.ok()) return tensor;
     status = tensor.status();
   }
@@ -202,9 +204,8 @@ absl::StatusOr<RunInputs> GatherInputs(const ir::Model& model,
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!out.tensors[i].is_absent() || inputs[i]->initializer() != nullptr)
       continue;
-    ASSIGN_OR_RETURN(
-        out.tensors[i],
-        GenerateInput(model, *inputs[i], dims, request.seed, out.origins[i]));
+    ASSIGN_OR_RETURN(out.tensors[i], GenerateInput(model, *inputs[i], dims,
+                                                   request, out.origins[i]));
   }
   out.dims = dims.chosen();
   return out;

@@ -30,6 +30,7 @@ struct InputRequest {
   std::string folder = {};  // "": all are generated
   uint64_t seed = 0;
   DimValues dims = {};
+  double scale = 1;  // of generated normally distributed floats
 };
 
 struct RunInputs {

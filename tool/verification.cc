@@ -11,6 +11,7 @@
 #include "passes/ir/printable.h"
 #include "passes/ir/status_macros.h"
 #include "proto/infer_types.h"
+#include "tool/report.h"
 #include "tool/structure_check.h"
 
 namespace addnorm::tool {
@@ -18,6 +19,11 @@ namespace {
 
 using runtime::Comparison;
 using runtime::Executor;
+
+// Rows so small that epsilon counts as much as the mean of their squares.
+constexpr double kSmallScale = 0x1p-10;
+constexpr int kOtherSizeRound = 1;
+constexpr int kSmallRound = 2;
 
 std::string Message(const absl::Status& status) {
   return std::string(status.message());
@@ -74,6 +80,7 @@ class Verifier {
   void CompareStructures(bool is_itself);
   void CompareKernels();
   void CompareRuns();
+  absl::Status CheckRequest() const;
   Verdict Decide() const;
 
  private:
@@ -100,21 +107,27 @@ void Verifier::CompareStructures(bool is_itself) {
 }
 
 void Verifier::CompareKernels() {
-  std::vector<FusedCall> calls = FusedCallsOf(*b_.model);
-  if (calls.empty()) {
+  FusedCalls found = FusedCallsOf(*b_.model);
+  if (found.unknown > 0) {
     // What it does not find stays unknown.
     proto::InferTypes(*b_.file, *b_.model).IgnoreError();
-    calls = FusedCallsOf(*b_.model);
+    found = FusedCallsOf(*b_.model);
   }
   absl::StatusOr<KernelCheck> check =
-      CheckKernels(*b_.model, calls, request_.inputs.seed);
+      CheckKernels(*b_.model, found.kinds, request_.inputs.seed);
   if (!check.ok()) {
     result_.kernels_reason = Message(check.status());
     return;
   }
   result_.kernels = *std::move(check);
-  if (calls.empty())
-    result_.kernels_reason = "no fused op of known types and row length";
+  result_.kernels.calls_left_out = found.unknown;
+  if (found.calls == 0) {
+    result_.kernels_reason = "there is no fused op";
+  } else if (found.kinds.empty()) {
+    result_.kernels_reason =
+        fmt::format("types or row length are not known ({} of fused ops)",
+                    Plural(found.calls, "call"));
+  }
 }
 
 void Verifier::Summarise(const Round& round) {
@@ -135,13 +148,21 @@ void Verifier::Summarise(const Round& round) {
   }
 }
 
+// Inputs that were asked for and cannot be are the caller's mistake.
+absl::Status Verifier::CheckRequest() const {
+  if (request_.inputs.folder.empty() && request_.inputs.dims.empty())
+    return absl::OkStatus();
+  return GatherInputs(*a_.model, request_.inputs).status();
+}
+
 absl::Status Verifier::RunRound(runtime::LockStep& lock_step, int round) {
   InputRequest inputs = request_.inputs;
   inputs.seed += static_cast<uint64_t>(round);
-  if (round == 1 && inputs.folder.empty())
+  if (round == kOtherSizeRound)
     inputs.dims = OtherDims(result_.rounds[0].dims, inputs.dims);
+  if (round == kSmallRound) inputs.scale = kSmallScale;
   ASSIGN_OR_RETURN(const RunInputs gathered, GatherInputs(*a_.model, inputs));
-  Round done{inputs.seed, gathered.dims, {}};
+  Round done{inputs.seed, inputs.scale, gathered.dims, {}};
   ASSIGN_OR_RETURN(done.result, lock_step.Run(gathered.tensors));
   Summarise(done);
   result_.rounds.push_back(std::move(done));
@@ -162,7 +183,7 @@ absl::Status Verifier::RunRounds() {
     const absl::Status status = RunRound(lock_step, round);
     if (status.ok()) continue;
     // A second size may be one that the model does not take.
-    if (round != 1) return status;
+    if (round != kOtherSizeRound) return status;
     result_.run_reason = fmt::format("second size: {}", Message(status));
   }
   return absl::OkStatus();
@@ -179,16 +200,19 @@ void Verifier::CompareRuns() {
 }
 
 Verdict Verifier::Decide() const {
-  if (!result_.difference.is_equal() || !result_.kernels.is_equal())
+  if (!result_.difference.is_equal_but_for_nans() ||
+      !result_.kernels.is_equal())
     return Verdict::kDifferent;
   const bool is_compared = result_.structure_reason.empty();
   if (is_compared && result_.structure.is_equal()) return Verdict::kProven;
   const auto is_interface = [](const passes::StructureDifference& difference) {
     return difference.is_interface;
   };
+  // Nothing can speak for equality any more.
   if (is_compared &&
-      std::any_of(result_.structure.differences.begin(),
-                  result_.structure.differences.end(), is_interface))
+      (request_.structure_only ||
+       std::any_of(result_.structure.differences.begin(),
+                   result_.structure.differences.end(), is_interface)))
     return Verdict::kDifferent;
   return result_.rounds.empty() ? Verdict::kNotComparable
                                 : Verdict::kEqualOnRuns;
@@ -215,7 +239,10 @@ absl::StatusOr<Verification> Verify(const LoadedModel& a, const LoadedModel* b,
   Verification result;
   Verifier verifier(a, b == nullptr ? a : *b, request, result);
   verifier.CompareStructures(/*is_itself=*/b == nullptr);
-  if (!request.structure_only) {
+  if (request.structure_only) {
+    result.kernels_reason = result.run_reason = "--structure-only";
+  } else {
+    RETURN_IF_ERROR(verifier.CheckRequest());
     verifier.CompareKernels();
     verifier.CompareRuns();
   }

@@ -44,6 +44,7 @@ struct VerifyRequest {
 // One pair of runs.
 struct Round {
   uint64_t seed = 0;
+  double scale = 1;  // of generated floats
   std::vector<ChosenDim> dims;
   runtime::LockStepResult result;
 };
@@ -61,7 +62,10 @@ struct Verification {
   runtime::Comparison difference;
   std::string first_place;
 
-  bool has_nan_note() const { return !structure.swaps.empty(); }
+  // Equal but for payloads of NaN: by swapped operands, or as the runs showed.
+  bool has_nan_note() const {
+    return !structure.swaps.empty() || difference.nan_payloads > 0;
+  }
 };
 
 // Without b, a is compared with itself run node by node: its fused ops with

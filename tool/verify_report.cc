@@ -77,12 +77,19 @@ std::string KernelsText(const Verification& done, size_t width) {
   if (!done.kernels_reason.empty())
     return Paragraph("  kernels    ", "not compared: " + done.kernels_reason,
                      width);
-  std::string text = fmt::format(
-      "  kernels    {} against {}: {} words on {}, 1 and 4 threads, in place "
-      "and not\n",
-      Plural(static_cast<int64_t>(done.kernels.results.size()), "kernel"),
-      done.kernels.results.size() == 1 ? "its body" : "their bodies",
-      done.kernels.words, fmt::join(done.kernels.targets, ", "));
+  std::string text = Paragraph(
+      "  kernels    ",
+      fmt::format(
+          "{} against {}: {} words on {}, 1 and 4 threads, in place "
+          "and not",
+          Plural(static_cast<int64_t>(done.kernels.results.size()), "kernel"),
+          done.kernels.results.size() == 1 ? "its body" : "their bodies",
+          done.kernels.words, fmt::join(done.kernels.targets, ", ")),
+      width);
+  if (done.kernels.calls_left_out > 0) {
+    text += fmt::format("    {} left out: types or row length not known\n",
+                        Plural(done.kernels.calls_left_out, "call"));
+  }
   for (const KernelResult& result : done.kernels.results) {
     if (!result.has_kernel)
       text += fmt::format("    {}: has no kernel, runs node by node\n",
@@ -190,6 +197,7 @@ Json KernelsJson(const Verification& done) {
   }
   return {{"compared", true},
           {"words", done.kernels.words},
+          {"calls_left_out", done.kernels.calls_left_out},
           {"targets", done.kernels.targets},
           {"results", std::move(results)}};
 }
@@ -207,6 +215,7 @@ Json RoundJson(const Round& round) {
     own.push_back(std::move(json));
   }
   return {{"seed", round.seed},
+          {"scale", round.scale},
           {"dims", std::move(dims)},
           {"nodes_a", round.result.a_nodes},
           {"nodes_b", round.result.b_nodes},

@@ -1,0 +1,243 @@
+# Copyright the onnx-addnorm authors
+# SPDX-License-Identifier: Apache-2.0
+"""verify and optimize --verify from outside: verdicts, options, reports, files."""
+
+import copy
+import json
+import re
+import unittest
+
+import onnx
+import onnx.parser
+from onnx import helper
+
+import addnorm
+import mutants
+from verifying import ROWS, VerifyTest, lines, load, save
+
+
+class OptionsTest(VerifyTest):
+    def mutant(self, name, change):
+        original, fused, _ = self.fuse(name)
+        change(fused)
+        return original, save(fused, self.folder / "mutant.onnx")
+
+    def test_require_proof(self):
+        original, path = self.mutant("llama-dynamo-f16", mutants.epsilon_one_ulp)
+        report = self.verify(original, path, status=0)
+        self.assertEqual(report["verdict"], "equal on what was run")
+        self.assertIn("no proof", self.verify(original, path, "--require-proof", status=1)["error"])
+
+    def test_one_file_is_compared_with_its_inlined_form(self):
+        _, _, path = self.fuse("llama-dynamo-f16")
+        report = self.verify(path, status=0)
+        self.assertEqual(report["verdict"], "proven")
+        self.assertNotIn("b", report)
+        self.assertGreater(report["run"]["rounds"][0]["nodes_b"], 0)
+        self.assertGreater(report["kernels"]["words"], 0)
+
+    def test_structure_only_runs_nothing(self):
+        original, path = self.mutant("llama-dynamo-f16", mutants.epsilon_one_ulp)
+        report = self.verify(original, path, "--structure-only", status=1)
+        self.assertEqual(report["verdict"], "different")
+        self.assertFalse(report["run"]["compared"])
+        self.assertFalse(report["kernels"]["compared"])
+        same = self.verify(original, self.folder / "out.onnx", "--structure-only", status=0)
+        self.assertEqual(same["verdict"], "proven")
+
+    def test_threads_do_not_matter(self):
+        original, path = self.mutant("llama-torchscript-f32", mutants.wrong_axis)
+        for other, status in [(path, 1), (self.folder / "out.onnx", 0)]:
+            one, four = (self.verify(original, other, "--threads", n, status=status) for n in (1, 4))
+            self.assertEqual({**one, "command": ""}, {**four, "command": ""})
+
+    def test_other_targets_are_not_exact(self):
+        text = (addnorm.ROOT / "tests/fixtures/variants/inverse/one_div_sqrt.onnxtxt").read_text()
+        text = re.sub(r'"" : \d+', '"" : 23', text).replace("ir_version: 8", "ir_version: 11")
+        for model, target in [(load("llama-torchscript-f32"), "ort"), (onnx.parser.parse_model(text), "ort"),
+                              (onnx.parser.parse_model(text), "onnx")]:
+            with self.subTest(model.graph.name, target=target):
+                original, path = save(model, self.folder / "in.onnx"), self.folder / "target.onnx"
+                is_block = len(model.graph.node) < 100
+                done = addnorm.run("optimize", original, path, "--target", target, "--force", "--json")
+                self.assertIn("fused", [site["verdict"] for site in json.loads(done.stdout)["sites"]])
+                rows = ROWS if is_block else []
+                report = self.verify(original, path, *rows, status=1)
+                self.assertEqual(report["verdict"], "different")
+                outputs = [o for r in report["run"]["rounds"] for o in r["outputs"]]
+                self.assertTrue(any(o.get("ulps") for o in outputs))
+                most = max(o.get("max_ulps", 0) for o in outputs)
+                allowed = self.verify(original, path, "--max-ulp", most, *rows, status=0)
+                self.assertEqual(allowed["verdict"], "different")
+                self.verify(original, path, "--max-ulp", most - 1, *rows, status=1)
+
+    def test_seed_and_sizes_are_reported(self):
+        original, _, path = self.fuse("variants/norm/divide")
+        report = self.verify(original, path, "--seed", 5, "--dim", "batch=3", status=0)
+        rounds = report["run"]["rounds"]
+        self.assertEqual([r["seed"] for r in rounds], [5, 6, 7])
+        self.assertEqual({r["dims"]["batch"] for r in rounds}, {3})
+        self.assertGreater(len({r["dims"]["seq"] for r in rounds}), 1)
+        self.assertLess(rounds[2]["scale"], rounds[0]["scale"])
+        self.assertIn("--seed 5", report["command"])
+
+
+class ReportTest(VerifyTest):
+    def test_fields(self):
+        original, fused, path = self.fuse("variants/norm/divide")
+        report = self.verify(original, path, status=0)
+        self.assertEqual(report["schema"], "onnx-addnorm/verify/1")
+        self.assertEqual(list(report), ["schema", "exit_code", "verdict", "a", "b", "structure", "kernels", "run",
+                                        "command"])
+        self.assertEqual(set(report["structure"]), {"compared", "equal", "differences", "more", "swapped_operands"})
+        self.assertEqual(set(report["kernels"]), {"compared", "words", "calls_left_out", "targets", "results"})
+        self.assertEqual(set(report["kernels"]["results"][0]), {"op", "rows", "has_kernel", "comparison"})
+        self.assertEqual(set(report["run"]), {"compared", "words", "rounds"})
+        self.assertEqual(set(report["run"]["rounds"][0]),
+                         {"seed", "scale", "dims", "nodes_a", "nodes_b", "outputs", "own_values"})
+        mutants.wrong_axis(fused)
+        report = self.verify(original, save(fused, self.folder / "mutant.onnx"), status=1)
+        self.assertEqual(list(report)[2], "error")
+        output = report["run"]["rounds"][0]["outputs"][0]
+        self.assertEqual(set(output), {"words", "different", "nan_payloads", "first_index", "expected", "found",
+                                       "max_ulps", "ulps"})
+        self.assertRegex(output["found"], r"^0x[0-9a-f]{8} \(.*\)$")
+        text = addnorm.run("verify", original, self.folder / "mutant.onnx").stdout
+        for part in ["different: ", "  structure  1 difference", "  first      ", "expected 0x", "words differ",
+                     "  again      onnx-addnorm verify "]:
+            self.assertIn(part, text)
+        self.assertLess(len(text.splitlines()), 40)
+
+    def test_why_no_kernel_was_compared(self):
+        original, _, _ = self.fuse("variants/norm/divide")
+        self.assertEqual(self.verify(original, original, status=0)["kernels"]["reason"], "there is no fused op")
+        text = (addnorm.ROOT / "tests/fixtures/variants/norm/multiply_unscaled.onnxtxt").read_text()
+        addnorm.optimize(onnx.parser.parse_model(text.replace("seq,4]", "seq,n]")), self.folder)
+        report = self.verify(self.folder / "in.onnx", self.folder / "out.onnx", status=0)
+        self.assertEqual(report["kernels"]["reason"], "types or row length are not known (1 call of fused ops)")
+
+    def test_epsilon_operands_are_compared(self):
+        for name in ["operands/opset_11", "operands/epsilon_int64", "types/f64"]:
+            with self.subTest(name):
+                original, fused, path = self.fuse(name)
+                self.assertIn("epsilon", mutants.body(fused).input)
+                self.assertGreater(self.verify(original, path, status=0)["kernels"]["words"], 0)
+
+
+class FilesTest(VerifyTest):
+    def external(self, fused, name):
+        """Saves with its weights in a data file."""
+        onnx.save(copy.deepcopy(fused), self.folder / name, save_as_external_data=True, location=f"{name}.data",
+                  size_threshold=64)
+        return self.folder / name
+
+    def test_a_bit_in_a_data_file(self):
+        original, fused, _ = self.fuse("llama-dynamo-f16")
+        same = self.external(fused, "same.onnx")
+        self.assertEqual(self.verify(original, same, status=0)["verdict"], "proven")
+        mutants.flipped_bit(fused)
+        report = self.verify(original, self.external(fused, "flipped.onnx"), "--require-proof", status=1)
+        self.assertIn("weight", " ".join(lines(report["structure"]["differences"])))
+
+    def test_two_files_with_the_same_data(self):
+        model = load("llama-dynamo-f16")
+        source = self.external(model, "external.onnx")
+        fused = self.folder / "fused.onnx"
+        self.assertEqual(addnorm.run("optimize", source, fused).returncode, 0)
+        self.assertEqual(self.verify(source, fused, status=0)["verdict"], "proven")
+
+    def test_other_files(self):
+        original, _, path = self.fuse("variants/norm/divide")
+        (self.folder / "text.txt").write_text("no model")
+        self.assertIn("missing.onnx", self.verify(original, self.folder / "missing.onnx", status=4)["error"])
+        self.assertIn("text.txt", self.verify(original, self.folder / "text.txt", status=3)["error"])
+        self.assertIn("text.txt", self.verify(self.folder / "text.txt", path, status=3)["error"])
+        self.assertEqual(addnorm.run("verify").returncode, 2)
+        other = self.fuse("variants/norm/scaled_inverse")[2].rename(self.folder / "other.onnx")
+        original, _, _ = self.fuse("variants/norm/divide")
+        self.assertEqual(self.verify(original, other, status=1)["verdict"], "different")
+
+    def test_inputs_and_outputs(self):
+        def rename_output(model):
+            mutants.call(model).output[0] = model.graph.output[0].name = "other"
+
+        def drop_output(model):
+            del model.graph.output[1]
+
+        def rename_input(model):
+            mutants.call(model).input[0] = model.graph.input[0].name = "other"
+
+        def another_input(model):
+            model.graph.input.append(helper.make_tensor_value_info("extra", onnx.TensorProto.FLOAT, [1]))
+
+        for change, name in [(rename_output, "'other'"), (drop_output, "'s'"), (rename_input, "'other'"),
+                             (another_input, "'extra'")]:
+            with self.subTest(change.__name__):
+                original, fused, _ = self.fuse("variants/norm/divide")
+                change(fused)
+                report = self.verify(original, save(fused, self.folder / "mutant.onnx"), status=1)
+                self.assertEqual(report["verdict"], "different")
+                self.assertIn(name, " ".join(lines(report["structure"]["differences"])))
+
+
+class OptimizeTest(VerifyTest):
+    def optimize(self, name, *options):
+        source = save(load(name), self.folder / "in.onnx")
+        return addnorm.run("optimize", source, self.folder / "out.onnx", "--verify", *options)
+
+    def test_a_proven_output_is_written(self):
+        done = self.optimize("llama-dynamo-f16")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("proven: ", done.stdout)
+        self.assertTrue((self.folder / "out.onnx").exists())
+        done = self.optimize("llama-dynamo-f16", "--force", "--json")
+        report = json.loads(done.stdout)
+        self.assertEqual(report["verification"]["verdict"], "proven")
+        self.assertTrue(report["written"])
+
+    def test_it_is_the_output_of_a_run_without(self):
+        self.optimize("llama-dynamo-f16")
+        verified = (self.folder / "out.onnx").read_bytes()
+        addnorm.run("optimize", self.folder / "in.onnx", self.folder / "out.onnx", "--force")
+        self.assertEqual(verified, (self.folder / "out.onnx").read_bytes())
+
+    def test_a_failure_leaves_no_output(self):
+        for options in [[], ["-q"], ["--json"]]:
+            with self.subTest(options):
+                done = self.optimize("llama-torchscript-f32", "--target", "ort", *options)
+                self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+                self.assertIn("nothing was written", done.stderr)
+                self.assertIn("different: ", done.stderr)
+                self.assertIn("words differ, by at most", done.stderr)
+                self.assertEqual([p.name for p in self.folder.iterdir()], ["in.onnx"])
+        report = json.loads(done.stdout)
+        self.assertFalse(report["written"])
+        self.assertEqual(report["verification"]["verdict"], "different")
+        self.assertIn("not what the input is", report["error"])
+
+    def test_an_old_output_stays(self):
+        (self.folder / "out.onnx").write_text("old")
+        done = self.optimize("llama-torchscript-f32", "--target", "ort", "--force")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual((self.folder / "out.onnx").read_text(), "old")
+
+    def test_external_data(self):
+        onnx.save(load("llama-dynamo-f16"), self.folder / "in.onnx", save_as_external_data=True, location="weights",
+                  size_threshold=64)
+        other = self.folder / "other"
+        other.mkdir()
+        for target in (self.folder / "out.onnx", other / "out.onnx"):
+            done = addnorm.run("optimize", self.folder / "in.onnx", target, "--verify", "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(done.stdout)["verification"]["verdict"], "proven")
+
+    def test_what_is_written_at_once_cannot_be_verified(self):
+        source = save(load("llama-dynamo-f16"), self.folder / "in.onnx")
+        for arguments in [[source, "-"], [source, "/dev/null"], [source, "--dry-run"]]:
+            done = addnorm.run("optimize", *arguments, "--verify")
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("--verify", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
