@@ -63,6 +63,11 @@ struct RowStep {
 struct RmsNormRecipe {
   ir::DataType type = ir::DataType::kUndefined;  // of a, b, x
   ir::DataType square_type = ir::DataType::kUndefined;
+  std::vector<ScalarStep> scalar_steps;
+  std::vector<RowStep> row_steps;
+  // The scale's own type, then the types it is cast to before it is used; empty
+  // for a norm without scale.
+  std::vector<ir::DataType> scale_types;
   // What few spellings do: further types on the way from x to square_type, and
   // types that the squares are cast to before they are summed.
   std::vector<ir::DataType> casts_before_square = {};
@@ -70,11 +75,6 @@ struct RmsNormRecipe {
   // False where one operator squares and sums: then squares of half types are
   // not rounded in between.
   bool squares_are_rounded = true;
-  std::vector<ScalarStep> scalar_steps;
-  std::vector<RowStep> row_steps;
-  // The scale's own type, then the types it is cast to before it is used; empty
-  // for a norm without scale.
-  std::vector<ir::DataType> scale_types;
   // The type in which squares are summed, and of the first scalar step.
   ir::DataType sum_type() const {
     return casts_of_squares.empty() ? square_type : casts_of_squares.back();

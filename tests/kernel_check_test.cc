@@ -29,11 +29,6 @@ Optimised FuseFixture(const std::string& name) {
 const std::set<std::string> kNoRecipe = {
     "graphs/function_weight_plus_one.onnxtxt",
     "operands/epsilon_int64.onnxtxt",
-    "types/f16_blocked_casts.onnxtxt",
-    "types/f16_narrowed_and_widened_twice.onnxtxt",
-    "types/f32_sum_through_f16.onnxtxt",
-    "types/inverse_length_f16.onnxtxt",
-    "variants/norm/simplified_layer_normalization.onnxtxt",
 };
 
 TEST_CASE("the kernels of all fixtures give the bits of their bodies",

@@ -42,8 +42,7 @@ constexpr Body kBodies[] = {
     {"rounded in between",
      R"(s = Add(a, b) h = Cast<to = 10>(s) x = Cast<to = 1>(h) q = Mul(x, x)
        m = ReduceMean<axes = [-1]>(q) r = Sqrt(m) d = Div(x, r)
-       y = Mul(d, w))",
-     false},
+       y = Mul(d, w))"},
     {"epsilon from outside",
      R"(s = Add(a, b) q = Mul(s, s) m = ReduceMean<axes = [-1]>(q)
        e = Constant<value_float = @epsilon>() p = Add(m, e) r = Sqrt(p)
