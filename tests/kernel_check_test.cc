@@ -23,9 +23,8 @@ Optimised FuseFixture(const std::string& name) {
                          fixture.pass);
 }
 
-// Fixtures that are run node by node, since a recipe cannot say what they do:
-// a scale or epsilon that is computed, roundings of x or of the product that
-// no norm of a model has, an operator with roundings of its own.
+// Fixtures that are run node by node, since a recipe cannot say what they do: a
+// scale that the function computes, an epsilon that is cast from an integer.
 const std::set<std::string> kNoRecipe = {
     "graphs/function_weight_plus_one.onnxtxt",
     "operands/epsilon_int64.onnxtxt",
