@@ -22,6 +22,8 @@ std::string PlaceOf(const Expression& expression, Side side) {
   return fmt::format("'{}'", ir::Printable(value->name()));
 }
 
+using NumberPairs = std::set<std::pair<Number, Number>>;
+
 // Walks pairs of numbers that should be equal, from the outputs down.
 class DifferenceFinder {
  public:
@@ -39,6 +41,9 @@ class DifferenceFinder {
     }
     return pending_.empty();
   }
+
+  // What was walked.
+  const NumberPairs& pairs() const { return seen_; }
 
  private:
   void Push(Number a, Number b) {
@@ -79,7 +84,7 @@ class DifferenceFinder {
   const ValueNumbering& numbering_;
   std::vector<StructureDifference>& found_;
   std::vector<std::pair<Number, Number>> pending_;
-  std::set<std::pair<Number, Number>> seen_;
+  NumberPairs seen_;
 };
 
 std::string InterfaceOf(const ir::Value& value) {
@@ -105,27 +110,52 @@ void CompareInterface(std::string_view what, const std::vector<ir::Value*>& a,
 // Differences and swaps of one way to number; false if the lists are cut.
 absl::StatusOr<bool> CompareValues(const ir::Model& a, const ir::Model& b,
                                    ValueNumbering& numbering,
-                                   std::vector<StructureDifference>& found) {
+                                   std::vector<StructureDifference>& found,
+                                   NumberPairs& pairs) {
   ASSIGN_OR_RETURN(const std::vector<Number> x, numbering.NumberOutputs(a, 0));
   ASSIGN_OR_RETURN(const std::vector<Number> y, numbering.NumberOutputs(b, 1));
-  return DifferenceFinder(numbering, found).Find(x, y);
+  DifferenceFinder finder(numbering, found);
+  const bool is_complete = finder.Find(x, y);
+  pairs = finder.pairs();
+  return is_complete;
 }
 
-// Values of one number are twins; of A's, the first in the file.
+// The first value of each number in the main graph.
+absl::flat_hash_map<Number, const ir::Value*> FirstValues(
+    const ir::Model& model, const ValueNumbering& numbering, Side side) {
+  absl::flat_hash_map<Number, const ir::Value*> first;
+  for (const ir::Value* value : model.graph.values()) {
+    const auto number = numbering.numbers(side).find(value);
+    if (number != numbering.numbers(side).end() && number->second != kAbsent)
+      first.try_emplace(number->second, value);
+  }
+  return first;
+}
+
+// Values of one number are twins.
 absl::flat_hash_map<const ir::Value*, const ir::Value*> FindTwins(
     const ir::Model& a, const ValueNumbering& numbering) {
-  absl::flat_hash_map<Number, const ir::Value*> by_number;
-  for (const ir::Value* value : a.graph.values()) {
-    const auto number = numbering.numbers(0).find(value);
-    if (number != numbering.numbers(0).end() && number->second != kAbsent)
-      by_number.try_emplace(number->second, value);
-  }
+  const auto by_number = FirstValues(a, numbering, 0);
   absl::flat_hash_map<const ir::Value*, const ir::Value*> twins;
   for (const auto& [value, number] : numbering.numbers(1)) {
     const auto twin = by_number.find(number);
     if (twin != by_number.end()) twins[value] = twin->second;
   }
   return twins;
+}
+
+void FindCounterparts(const ir::Model& a, const ir::Model& b,
+                      const ValueNumbering& numbering, const NumberPairs& pairs,
+                      Structure& structure) {
+  const auto of_a = FirstValues(a, numbering, 0);
+  const auto of_b = FirstValues(b, numbering, 1);
+  for (const auto& [x, y] : pairs) {
+    const auto value_a = of_a.find(x);
+    const auto value_b = of_b.find(y);
+    if (value_a != of_a.end() && value_b != of_b.end() &&
+        !structure.twins.contains(value_b->second))
+      structure.counterparts.try_emplace(value_b->second, value_a->second);
+  }
 }
 
 // Inputs that may be left out: what stands for them then.
@@ -164,18 +194,21 @@ absl::StatusOr<Structure> CompareStructure(const ir::Model& a,
                    structure.differences);
   if (!structure.is_equal()) return structure;
   RETURN_IF_ERROR(CompareDefaults(a, b, contents, structure.differences));
+  NumberPairs pairs;
   ValueNumbering ordered(contents, schemas, /*commutes=*/false);
   ASSIGN_OR_RETURN(bool is_complete,
-                   CompareValues(a, b, ordered, structure.differences));
+                   CompareValues(a, b, ordered, structure.differences, pairs));
   structure.twins = FindTwins(a, ordered);
   if (structure.is_equal()) return structure;
   ValueNumbering unordered(contents, schemas, /*commutes=*/true);
   std::vector<StructureDifference> but_for_swaps;
   RETURN_IF_ERROR(CompareDefaults(a, b, contents, but_for_swaps));
-  ASSIGN_OR_RETURN(is_complete, CompareValues(a, b, unordered, but_for_swaps));
+  ASSIGN_OR_RETURN(is_complete,
+                   CompareValues(a, b, unordered, but_for_swaps, pairs));
   structure.differences = std::move(but_for_swaps);
   structure.has_more = !is_complete;
   structure.twins = FindTwins(a, unordered);
+  FindCounterparts(a, b, unordered, pairs, structure);
   for (const Number number : unordered.swapped()) {
     const Expression& swapped = unordered.expression(number);
     structure.swaps.push_back({PlaceOf(swapped, 0), PlaceOf(swapped, 1),

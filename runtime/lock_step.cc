@@ -37,8 +37,9 @@ LockStep::LockStep(Executor& a, Executor& b, const Twins& twins)
     place_in_a_[a.plan().steps[i].node] = i;
   for (const Step& step : b.plan().steps) {
     for (const ir::Value* output : step.node->outputs()) {
-      const ir::Value* twin = TwinOf(output);
-      if (twin != nullptr) waiting_[twin].push_back(b.plan().slot(output));
+      const ir::Value* expected = ExpectedOf(output);
+      if (expected != nullptr)
+        waiting_[expected].push_back(b.plan().slot(output));
     }
   }
 }
@@ -46,6 +47,12 @@ LockStep::LockStep(Executor& a, Executor& b, const Twins& twins)
 const ir::Value* LockStep::TwinOf(const ir::Value* value) const {
   const auto it = twins_.values.find(value);
   return it == twins_.values.end() ? nullptr : it->second;
+}
+
+const ir::Value* LockStep::ExpectedOf(const ir::Value* value) const {
+  if (const ir::Value* twin = TwinOf(value)) return twin;
+  const auto it = twins_.counterparts.find(value);
+  return it == twins_.counterparts.end() ? nullptr : it->second;
 }
 
 bool LockStep::IsShared(const State& state, const Step& step) const {
@@ -64,13 +71,13 @@ bool LockStep::IsShared(const State& state, const Step& step) const {
   return true;
 }
 
-// Runs A until it has made all twins of the step's results.
+// Runs A until it has made what is expected of the step's results.
 absl::Status LockStep::AdvanceA(State& state, const Step& step_of_b) {
   size_t end = 0;
   for (const ir::Value* output : step_of_b.node->outputs()) {
-    const ir::Value* twin = TwinOf(output);
-    if (twin == nullptr || twin->producer() == nullptr) continue;
-    end = std::max(end, place_in_a_.at(twin->producer()) + 1);
+    const ir::Value* expected = ExpectedOf(output);
+    if (expected == nullptr || expected->producer() == nullptr) continue;
+    end = std::max(end, place_in_a_.at(expected->producer()) + 1);
   }
   while (state.next_step_of_a < end) {
     const Step& step = a_.plan().steps[state.next_step_of_a++];
@@ -132,7 +139,8 @@ absl::Status LockStep::RunStepOfB(State& state, const Step& step) {
     state.differs[slot] = true;
     // Not alive any more: nobody reads it, so it can differ.
     if (expected.is_absent() || state.b.values[slot].is_absent()) continue;
-    ValueComparison own{step.node->outputs()[i],
+    const ir::Value* value = step.node->outputs()[i];
+    ValueComparison own{value, ExpectedOf(value), TwinOf(value) != nullptr,
                         Compare(expected, state.b.values[slot])};
     state.differs[slot] = !own.comparison.is_equal();
     state.result.own.push_back(std::move(own));

@@ -28,20 +28,24 @@ namespace addnorm::runtime {
 struct Twins {
   // From values of B's main graph to those of A's that are computed alike.
   absl::flat_hash_map<const ir::Value*, const ir::Value*> values;
+  // Likewise, of values that need not be equal, for the report alone.
+  absl::flat_hash_map<const ir::Value*, const ir::Value*> counterparts = {};
   // Nodes of B's main graph that B is to run itself, twins or not.
   absl::flat_hash_set<const ir::Node*> own;
 };
 
 // What came of a value that B computed itself.
 struct ValueComparison {
-  const ir::Value* value = nullptr;  // of B
+  const ir::Value* value = nullptr;     // of B
+  const ir::Value* expected = nullptr;  // of A
+  bool are_twins = true;                // else counterparts
   Comparison comparison;
 };
 
 struct LockStepResult {
   // By output of the models; shared ones are equal without a look.
   std::vector<Comparison> outputs;
-  // Results of B's own nodes that have twins, in B's order.
+  // Results of B's own nodes that have twins or counterparts, in B's order.
   std::vector<ValueComparison> own;
   // Nodes that A and B ran.
   int64_t a_nodes = 0, b_nodes = 0;
@@ -67,6 +71,8 @@ class LockStep {
   absl::Status RunStepOfB(State& state, const Step& step);
   absl::Status CompareOutputs(State& state);
   const ir::Value* TwinOf(const ir::Value* value) const;
+  // The twin, else the counterpart.
+  const ir::Value* ExpectedOf(const ir::Value* value) const;
 
   Executor& a_;
   Executor& b_;

@@ -37,6 +37,10 @@ class Pair {
     twins_.own.insert(b_->graph.FindValue(output)->producer());
   }
 
+  void SetCounterpart(std::string_view of_b, std::string_view of_a) {
+    twins_.counterparts[b_->graph.FindValue(of_b)] = a_->graph.FindValue(of_a);
+  }
+
   absl::StatusOr<LockStepResult> Run() {
     LockStep lock_step(*run_a_, *run_b_, twins_);
     return lock_step.Run({MakeTensor<float>({2}, {1, 4})});
@@ -120,6 +124,22 @@ TEST_CASE("values without a twin are run, and the rest is compared",
   // m, and u, which reads what is not known to be equal.
   CHECK(result.b_nodes == 2);
   CHECK(result.outputs[0].is_equal());
+}
+
+TEST_CASE("counterparts are compared, and taken from A never", "[lock_step]") {
+  Pair pair(kModel, "{ r = Sub(x, w) m = Mul(r, w) u = Sqrt(m) y = Neg(u) }",
+            {"u", "y"});
+  pair.SetCounterpart("r", "s");
+  pair.SetCounterpart("m", "t");
+  const LockStepResult result = pair.Run().value();
+  CHECK(result.b_nodes == 4);
+  REQUIRE(result.own.size() == 2);
+  CHECK(result.own[0].value->name() == "r");
+  CHECK(result.own[0].expected->name() == "s");
+  CHECK_FALSE(result.own[0].are_twins);
+  CHECK_FALSE(result.own[0].comparison.is_equal());
+  CHECK(result.own[1].expected->name() == "t");
+  CHECK_FALSE(result.outputs[0].is_equal());
 }
 
 TEST_CASE("a weight that both have is read once", "[lock_step]") {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/structure.h"
 
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -157,6 +158,11 @@ TEST_CASE("a difference names the nodes on both sides", "[structure]") {
   REQUIRE(structure.differences.size() == 1);
   CHECK(structure.differences[0].place_a == "Sqrt making 's'");
   CHECK(structure.differences[0].place_b == "Abs making 'r'");
+  std::map<std::string, std::string> counterparts;
+  for (const auto& [b, a] : structure.counterparts)
+    counterparts[b->name()] = a->name();
+  CHECK(counterparts ==
+        std::map<std::string, std::string>{{"r", "s"}, {"u", "t"}, {"y", "y"}});
 }
 
 TEST_CASE("inputs and outputs belong to the structure", "[structure]") {

@@ -51,11 +51,21 @@ bool HoldsFusedOp(const ir::Model& model, const ir::Node& node,
 runtime::Twins MakeTwins(const ir::Model& b, passes::Structure& structure) {
   runtime::Twins twins;
   twins.values = std::move(structure.twins);
+  twins.counterparts = std::move(structure.counterparts);
   for (const ir::Node& node : b.graph.nodes()) {
     absl::flat_hash_set<const ir::Function*> seen;
     if (HoldsFusedOp(b, node, seen)) twins.own.insert(&node);
   }
   return twins;
+}
+
+std::string PlaceOf(const runtime::ValueComparison& own) {
+  std::string place =
+      fmt::format("{}, value '{}'", own.value->producer()->Describe(),
+                  ir::Printable(own.value->name()));
+  if (own.expected->name() != own.value->name())
+    place += fmt::format(" (A: '{}')", ir::Printable(own.expected->name()));
+  return place;
 }
 
 // The dims of a second size: what was a default grows, batches and what is
@@ -131,21 +141,27 @@ void Verifier::CompareKernels() {
 }
 
 void Verifier::Summarise(const Round& round) {
-  const auto add = [&](const Comparison& comparison, const std::string& place) {
-    if (result_.first_place.empty() && !comparison.is_equal())
-      result_.first_place = place;
+  const auto see = [&](const Comparison& comparison, const std::string& place) {
+    if (!result_.first_place.empty() || comparison.is_equal()) return;
+    result_.first_place = place;
+    result_.first = comparison;
+  };
+  const auto add = [&](const Comparison& comparison) {
     result_.difference.Add(comparison);
     result_.words += comparison.elements;
   };
   for (const runtime::ValueComparison& own : round.result.own) {
-    add(own.comparison, own.value->producer()->Describe() + ", value '" +
-                            ir::Printable(own.value->name()) + "'");
+    see(own.comparison, PlaceOf(own));
+    if (own.are_twins) add(own.comparison);
   }
   for (size_t i = 0; i < round.result.outputs.size(); ++i) {
-    add(round.result.outputs[i],
+    see(round.result.outputs[i],
         fmt::format("output '{}'",
                     ir::Printable(b_.model->graph.outputs()[i]->name())));
+    add(round.result.outputs[i]);
   }
+  // Counterparts that differ without a consequence are no difference.
+  if (result_.difference.is_equal()) result_.first_place.clear();
 }
 
 // Inputs that were asked for and cannot be are the caller's mistake.

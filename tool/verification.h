@@ -58,9 +58,11 @@ struct Verification {
   std::vector<Round> rounds;
   // Words of outputs and of results of B's own nodes, compared in all rounds.
   int64_t words = 0;
-  // All differences of the runs together, and the first place of one.
+  // All differences of the runs together.
   runtime::Comparison difference;
+  // Where values first differ, in B's order: a place in B, and what is there.
   std::string first_place;
+  runtime::Comparison first;
 
   // Equal but for payloads of NaN: by swapped operands, or as the runs showed.
   bool has_nan_note() const {

@@ -121,13 +121,15 @@ std::string DifferenceText(const Verification& done, const VerifyNames& names,
                            size_t width) {
   const Comparison& found = done.difference;
   if (found.is_equal()) return "";
-  if (!found.mismatch.empty() && found.first < 0) {
-    return Paragraph("  first      ", done.first_place + " " + found.mismatch,
-                     width);
+  const std::string mismatch =
+      done.first.mismatch.empty() ? "" : " " + done.first.mismatch;
+  std::string text =
+      Paragraph("  first      ", done.first_place + mismatch, width);
+  if (mismatch.empty()) {
+    text +=
+        fmt::format("             index {}: {}, expected {}\n",
+                    done.first.first, done.first.found, done.first.expected);
   }
-  std::string text = Paragraph("  first      ", done.first_place, width);
-  text += fmt::format("             index {}: {}, expected {}\n", found.first,
-                      found.found, found.expected);
   text += fmt::format("             {} of {} words differ, by at most {}\n",
                       found.different, done.words, UlpsText(found.max_ulps));
   for (size_t i = 0; i < runtime::kUlpClasses; ++i) {
@@ -210,7 +212,9 @@ Json RoundJson(const Round& round) {
     outputs.push_back(ToJson(output));
   Json own = Json::array();
   for (const runtime::ValueComparison& value : round.result.own) {
-    Json json = {{"value", value.value->name()}};
+    Json json = {{"value", value.value->name()},
+                 {"expected_value", value.expected->name()},
+                 {"are_twins", value.are_twins}};
     json.update(ToJson(value.comparison));
     own.push_back(std::move(json));
   }
@@ -230,7 +234,10 @@ Json RunJson(const Verification& done) {
                {"words", done.words},
                {"rounds", std::move(rounds)}};
   if (!done.run_reason.empty()) json["reason"] = done.run_reason;
-  if (!done.first_place.empty()) json["first_difference"] = done.first_place;
+  if (!done.first_place.empty()) {
+    json["first_difference"] = {{"place", done.first_place}};
+    json["first_difference"].update(ToJson(done.first));
+  }
   return json;
 }
 

@@ -294,6 +294,7 @@ class Mutant:
     place: str  # a pattern for a difference of structure
     # Kinds of subjects in which the numbers must show it; elsewhere they may.
     seen_in: frozenset = EVERYWHERE
+    first: str = r"AddRmsNorm_|output '"  # where values first differ
     is_valid: bool = True  # it runs, wherever it applies
 
     @property
@@ -312,7 +313,8 @@ MUTANTS = [
     Mutant(late_for_early, r"Cast.*expected Mul"),
     Mutant(early_for_late, r"Cast.*expected Mul"),
     Mutant(unrounded_sum, r"Add \(opset \d+\), expected Cast"),
-    Mutant(swapped_outputs, r"Mul.*expected Add|Add.*expected|RMSNormalization.*expected Add", is_valid=False),
+    Mutant(swapped_outputs, r"Mul.*expected Add|Add.*expected|RMSNormalization.*expected Add",
+           first=r"value '|output '", is_valid=False),
     Mutant(missing_cast, r"Add \(opset \d+\), expected Cast", is_valid=False),
     Mutant(missing_rounding, r"Add \(opset \d+\), expected Cast"),
     Mutant(wrong_axis, r"constant int64\[1\] -2, expected constant int64\[1\] -1|Reduce\w+<axes = \[-2\]"),
@@ -320,7 +322,7 @@ MUTANTS = [
     Mutant(wrong_exponent, r"constant (float|double)\[\] 3, expected constant (float|double)\[\] 2"),
     Mutant(dropped_reader, r"'residual'|'hidden_states'|Gather"),
     Mutant(another_weight, r"weight' \| '.*weight'"),
-    Mutant(sum_for_result, r"Add making 'sum'"),
-    Mutant(flipped_bit, r"another weight", seen_in=NOWHERE),
-    Mutant(other_operator_outside, r"Tanh.*expected"),
+    Mutant(sum_for_result, r"Add making 'sum'", first=r"value '"),
+    Mutant(flipped_bit, r"another weight", seen_in=NOWHERE, first=r"MatMul"),
+    Mutant(other_operator_outside, r"Tanh.*expected", first=r"Tanh"),
 ]

@@ -62,7 +62,9 @@ class MutantTest(VerifyTest):
         self.assertEqual(report["verdict"], "different" if seen else "equal on what was run")
         self.assertEqual(done.returncode, 1)
         if seen:
-            self.assertIn("first_difference", report["run"])
+            first = report["run"]["first_difference"]
+            self.assertTrue(first["different"] or "mismatch" in first, first)
+            self.assertRegex(first["place"], mutant.first)
 
     def test_every_mutant_is_caught(self):
         for name in MODELS + FIXTURES:
