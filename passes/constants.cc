@@ -140,6 +140,16 @@ double RoundToBits(double value, int bits) {
                     exponent - bits);
 }
 
+// As std::frexp has it: of the smallest normal number, and of the largest one.
+int LeastExponent(DataType type) {
+  if (type == DataType::kFloat16) return -13;
+  return type == DataType::kDouble ? -1021 : -125;
+}
+int LargestExponent(DataType type) {
+  if (type == DataType::kFloat16) return 16;
+  return type == DataType::kDouble ? 1024 : 128;
+}
+
 // The number after the nodes between the root and the value.
 std::optional<double> ScalarAfter(const std::vector<ir::Node*>& chain,
                                   std::optional<double> value) {
@@ -160,11 +170,19 @@ double RoundTo(double value, DataType type) {
 }
 
 bool IsExactIn(double value, DataType type) {
-  const bool is_integer = type == DataType::kInt32 || type == DataType::kInt64;
-  if (is_integer && (std::nearbyint(value) != value)) return false;
-  if (std::abs(value) > (type == DataType::kFloat16 ? 65504 : 1e30))
-    return false;
-  return Precision(type) > 0 && RoundToBits(value, Precision(type)) == value;
+  if (value == 0 || std::isinf(value) || std::isnan(value))
+    return ir::IsFloat(type) || value == 0;
+  if (type == DataType::kInt32 || type == DataType::kInt64)
+    return std::nearbyint(value) == value && std::abs(value) < 0x1p31;
+  const int bits = Precision(type);
+  if (bits == 0) return false;
+  // Bits that the type has for a number of this size: fewer below its smallest
+  // normal number.
+  int exponent = 0;
+  std::frexp(value, &exponent);
+  const int left = std::min(bits, exponent - LeastExponent(type) + bits);
+  if (left < 1 || exponent > LargestExponent(type)) return false;
+  return RoundToBits(value, left) == value;
 }
 
 bool IsConstantForwarding(const ir::Model& model, const ir::Node& node) {

@@ -23,7 +23,6 @@ namespace {
 constexpr int64_t kMaxCalledNodes = 10'000'000;
 constexpr int kMaxCallDepth = 200;
 
-// Two nodes of these are two values, however alike.
 constexpr std::string_view kRandomOps[] = {
     "Bernoulli",        "Dropout",       "Multinomial",      "RandomNormal",
     "RandomNormalLike", "RandomUniform", "RandomUniformLike"};
@@ -32,6 +31,10 @@ constexpr std::string_view kRandomOps[] = {
 // up to the other's.
 constexpr std::string_view kBroadcastOps[] = {"Add", "Sub", "Mul", "Div",
                                               "Pow"};
+// Results have the rank of the first operand.
+constexpr std::string_view kKeepRank[] = {"Cast",       "CastLike", "Sqrt",
+                                          "Reciprocal", "Neg",      "Tanh",
+                                          "Softmax",    "Sigmoid"};
 // Equal bits for swapped operands; but for the payload of NaNs.
 constexpr std::string_view kSwappable[] = {"And", "Or", "Xor", "Equal"};
 constexpr std::string_view kSwappableButForNan[] = {"Add", "Mul"};
@@ -75,6 +78,18 @@ std::string ElementsText(ir::DataType type, std::string_view bytes) {
   return fmt::format("{}{}", fmt::join(elements, ","), more);
 }
 
+bool HoldsGraphs(const ir::Attribute& attribute) {
+  return attribute.get<std::unique_ptr<ir::Graph>>() != nullptr ||
+         attribute.get<std::vector<std::unique_ptr<ir::Graph>>>() != nullptr;
+}
+
+// Two nodes of these are two values, however alike. A Dropout is one only where
+// it trains.
+bool IsRandom(const ir::Node& node) {
+  if (!IsOneOf(kRandomOps, node)) return false;
+  return node.op_type() != "Dropout" || node.input(2) != nullptr;
+}
+
 std::string BytesOf(const void* data, size_t size) {
   return std::string(static_cast<const char*>(data), size);
 }
@@ -85,6 +100,7 @@ std::string BytesOf(const void* data, size_t size) {
 // resolved.
 struct CallScope {
   const ir::Node* call = nullptr;
+  const ir::Function* function = nullptr;
   const CallScope* outer = nullptr;
 };
 
@@ -92,13 +108,13 @@ struct CallScope {
 class GraphNumbering {
  public:
   GraphNumbering(ValueNumbering& numbering, const ir::Model& model, Side side,
-                 const CallScope* call, const GraphNumbering* outer)
+                 const CallScope* call, const GraphNumbering* outer, int depth)
       : numbering_(numbering),
         model_(model),
         side_(side),
         call_(call),
         outer_(outer),
-        depth_(outer == nullptr ? 0 : outer->depth_ + 1) {}
+        depth_(depth) {}
 
   absl::Status Run(const ir::Graph& graph);
   void Set(const ir::Value* value, Number number) { numbers_[value] = number; }
@@ -116,6 +132,9 @@ class GraphNumbering {
   Number InternSmall(const ir::Tensor& tensor, const ir::Value* value);
   absl::Status NumberNode(const ir::Node& node);
   absl::Status NumberCall(const ir::Node& node, const ir::Function& function);
+  absl::StatusOr<std::vector<Number>> NumberBody(
+      const ir::Node& call, const ir::Function& function,
+      const std::vector<Number>& operands);
   absl::StatusOr<bool> NumberForwarded(const ir::Node& node,
                                        const std::vector<Number>& operands);
   absl::StatusOr<Number> NumberConstant(const ir::Node& node);
@@ -128,13 +147,19 @@ class GraphNumbering {
   const ir::Attribute* Resolve(const ir::Attribute& attribute) const;
   void LoosenRanks(const ir::Node& node, std::vector<Number>& operands);
   size_t LeastRank(const ir::Node& node, const std::vector<Number>& operands);
+  bool KeepsDims(const ir::Node& node) const;
+  bool HasAxis(const ir::Node& node, const std::vector<Number>& operands) const;
+  std::string PlaceInCalls(const ir::Node& node) const;
   int64_t VersionOf(const ir::Node& node) const;
+  int64_t SchemaVersion(const ir::Node& node) const;
 
   ValueNumbering& numbering_;
   const ir::Model& model_;
   Side side_;
   const CallScope* call_;
   const GraphNumbering* outer_;
+  // How many subgraphs it is in, those around calls included: parameters of
+  // subgraphs are told apart by it.
   int depth_;
   int call_depth_ = 0;
   absl::flat_hash_map<const ir::Value*, Number> numbers_;
@@ -192,7 +217,9 @@ const ValueNumbering::SmallConstant* ValueNumbering::FindConstant(
 absl::StatusOr<std::vector<Number>> ValueNumbering::NumberOutputs(
     const ir::Model& model, Side side) {
   called_nodes_ = 0;
-  GraphNumbering graph(*this, model, side, nullptr, nullptr);
+  calls_.clear();
+  random_nodes_.clear();
+  GraphNumbering graph(*this, model, side, nullptr, nullptr, 0);
   for (const ir::Value* input : model.graph.inputs()) {
     Expression expression;
     expression.label = fmt::format("input '{}'", ir::Printable(input->name()));
@@ -291,19 +318,39 @@ int64_t GraphNumbering::VersionOf(const ir::Node& node) const {
   return 0;
 }
 
+// Of the operator, not of the set: most operators change in few versions.
+int64_t GraphNumbering::SchemaVersion(const ir::Node& node) const {
+  return numbering_.schemas_.SinceVersion(node.domain(), node.op_type(),
+                                          VersionOf(node));
+}
+
+// The calls and subgraphs that a random node is in, and how many of the same
+// name were met there before.
+std::string GraphNumbering::PlaceInCalls(const ir::Node& node) const {
+  std::string place =
+      fmt::format(" in {} graphs {}", depth_, Quoted(node.Describe()));
+  for (const CallScope* scope = call_; scope != nullptr; scope = scope->outer)
+    place += Quoted(scope->call->Describe());
+  const int number = numbering_.random_nodes_[{side_, place}]++;
+  return fmt::format("{} number {}", place, number);
+}
+
 const ir::Attribute* GraphNumbering::Resolve(
     const ir::Attribute& attribute) const {
   const ir::Attribute* resolved = &attribute;
   for (const CallScope* scope = call_;
        resolved != nullptr && !resolved->ref_attr_name.empty() &&
        scope != nullptr;
-       scope = scope->outer)
-    resolved = scope->call->attribute(resolved->ref_attr_name);
+       scope = scope->outer) {
+    const std::string& name = resolved->ref_attr_name;
+    resolved = scope->call->attribute(name);
+    if (resolved == nullptr) resolved = scope->function->FindDefault(name);
+  }
   return resolved;
 }
 
 absl::StatusOr<std::string> GraphNumbering::GraphKey(const ir::Graph& graph) {
-  GraphNumbering inner(numbering_, model_, side_, call_, this);
+  GraphNumbering inner(numbering_, model_, side_, call_, this, depth_ + 1);
   inner.SetCallDepth(call_depth_);
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     Expression expression;
@@ -337,6 +384,23 @@ absl::StatusOr<std::string> GraphNumbering::ValueKey(
     for (const std::string& value : *values) key += " " + Quoted(value);
     return key;
   }
+  if (const auto* graphs =
+          attribute.get<std::vector<std::unique_ptr<ir::Graph>>>()) {
+    std::string key = "graphs";
+    for (const auto& graph : *graphs) {
+      ASSIGN_OR_RETURN(const std::string one, GraphKey(*graph));
+      key += " " + Quoted(one);
+    }
+    return key;
+  }
+  if (const auto* tensors = attribute.get<std::vector<ir::Tensor>>()) {
+    std::string key = "tensors";
+    for (const ir::Tensor& tensor : *tensors) {
+      ASSIGN_OR_RETURN(const Number number, NumberTensor(tensor, nullptr));
+      key += fmt::format(" {}", number);
+    }
+    return key;
+  }
   if (attribute.ref_attr_name.empty() &&
       std::holds_alternative<ir::OpaqueAttribute>(attribute.value)) {
     return absl::UnimplementedError(
@@ -353,6 +417,12 @@ absl::StatusOr<std::string> GraphNumbering::AttributesKey(const ir::Node& node,
   for (const ir::Attribute& attribute : node.attributes) {
     const ir::Attribute* resolved = Resolve(attribute);
     if (resolved == nullptr) continue;
+    if (resolved != &attribute && HoldsGraphs(*resolved)) {
+      return absl::UnimplementedError(
+          fmt::format("attribute '{}': graphs that are passed by reference are "
+                      "not compared",
+                      ir::Printable(attribute.name)));
+    }
     ASSIGN_OR_RETURN(std::string value, ValueKey(*resolved));
     const ir::Attribute* fallback = numbering_.schemas_.Default(
         node.domain(), node.op_type(), VersionOf(node), attribute.name);
@@ -433,11 +503,10 @@ absl::StatusOr<bool> GraphNumbering::NumberForwarded(
   return true;
 }
 
+// From what operators do, never from declared types of inner values: those may
+// be wrong, and values of one number may be declared in several ways.
 size_t GraphNumbering::LeastRank(const ir::Node& node,
                                  const std::vector<Number>& operands) {
-  const ir::Value* result = node.output(0);
-  if (result != nullptr && result->type.shape)
-    return result->type.shape->size();
   if (!node.domain().empty() || operands.empty()) return 0;
   const auto of = [&](Number number) -> size_t {
     const auto it = numbering_.least_ranks_.find(number);
@@ -448,17 +517,38 @@ size_t GraphNumbering::LeastRank(const ir::Node& node,
     for (const Number operand : operands) rank = std::max(rank, of(operand));
     return rank;
   }
-  constexpr std::string_view kKeepRank[] = {"Cast", "CastLike", "Sqrt",
-                                            "Reciprocal", "Neg"};
   if (IsOneOf(kKeepRank, node)) return of(operands[0]);
-  // With an axis, there is one; and dimensions are kept unless it says not.
-  const ir::Attribute* keep = node.attribute("keepdims");
-  const auto* keeps = keep == nullptr ? nullptr : keep->get<int64_t>();
-  const bool is_reduction = node.op_type().starts_with("Reduce");
-  if (is_reduction && (keeps == nullptr || *keeps == 1) &&
-      (node.attribute("axes") != nullptr || operands.size() > 1))
-    return std::max<size_t>(of(operands[0]), 1);
+  if (node.Is("", "MatMul") && operands.size() == 2) {
+    const size_t rank = std::max(of(operands[0]), of(operands[1]));
+    return std::min(of(operands[0]), of(operands[1])) >= 2 ? rank : 0;
+  }
+  if (node.op_type().starts_with("Reduce") && KeepsDims(node))
+    return std::max<size_t>(of(operands[0]), HasAxis(node, operands) ? 1 : 0);
   return 0;
+}
+
+bool GraphNumbering::KeepsDims(const ir::Node& node) const {
+  const ir::Attribute* written = node.attribute("keepdims");
+  if (written == nullptr) return true;
+  const ir::Attribute* attribute = Resolve(*written);
+  if (attribute == nullptr) return true;
+  const auto* keeps = attribute->get<int64_t>();
+  return keeps != nullptr && *keeps == 1;
+}
+
+// Of a reduction: with an axis, there is one dimension at least.
+bool GraphNumbering::HasAxis(const ir::Node& node,
+                             const std::vector<Number>& operands) const {
+  const ir::Attribute* written = node.attribute("axes");
+  const ir::Attribute* attribute =
+      written == nullptr ? nullptr : Resolve(*written);
+  const auto* axes =
+      attribute == nullptr ? nullptr : attribute->get<std::vector<int64_t>>();
+  if (axes != nullptr) return !axes->empty();
+  if (operands.size() < 2) return false;
+  const ValueNumbering::SmallConstant* constant =
+      numbering_.FindConstant(operands[1]);
+  return constant != nullptr && !constant->bytes.empty();
 }
 
 // [1,1] and a scalar are the same beside an operand of rank 2 or more.
@@ -502,12 +592,15 @@ absl::Status GraphNumbering::NumberNode(const ir::Node& node) {
   LoosenRanks(node, operands);
   Expression expression;
   ASSIGN_OR_RETURN(std::string key, AttributesKey(node, expression.label));
-  key = fmt::format("node {} {} {} {}", Quoted(node.domain()),
-                    Quoted(node.op_type()), VersionOf(node), key);
-  if (IsOneOf(kRandomOps, node)) key += " " + Quoted(node.Describe());
+  size_t results = node.outputs().size();
+  while (results > 0 && node.output(results - 1) == nullptr) --results;
+  // Some operators do other things where more results are asked for.
+  key = fmt::format("node {} {} {} {} {}", Quoted(node.domain()),
+                    Quoted(node.op_type()), SchemaVersion(node), results, key);
+  if (IsRandom(node)) key += PlaceInCalls(node);
   expression.label = fmt::format(
-      "{}{}{}{} (opset {})", node.domain(), node.domain().empty() ? "" : ".",
-      node.op_type(), expression.label, VersionOf(node));
+      "{}{}{}{} (version {})", node.domain(), node.domain().empty() ? "" : ".",
+      node.op_type(), expression.label, SchemaVersion(node));
   expression.operands = operands;
   if (IsOneOf(kSwappable, node) ||
       (numbering_.commutes_ && IsOneOf(kSwappableButForNan, node)))
@@ -528,26 +621,50 @@ absl::Status GraphNumbering::NumberNode(const ir::Node& node) {
   return absl::OkStatus();
 }
 
+// A call with the same operands and attributes gives the same, unless something
+// in it is random.
 absl::Status GraphNumbering::NumberCall(const ir::Node& node,
                                         const ir::Function& function) {
+  std::vector<Number> operands;
+  for (const ir::Value* input : node.inputs()) operands.push_back(Get(input));
+  std::string label;
+  ASSIGN_OR_RETURN(const std::string attributes, AttributesKey(node, label));
+  const std::string key =
+      fmt::format("{} {} ({}) {}", static_cast<const void*>(&function), depth_,
+                  fmt::join(operands, ","), attributes);
+  const auto known = numbering_.calls_.find(key);
+  std::vector<Number> results;
+  if (known != numbering_.calls_.end()) {
+    results = known->second;
+  } else {
+    const size_t random_nodes = numbering_.random_nodes_.size();
+    ASSIGN_OR_RETURN(results, NumberBody(node, function, operands));
+    if (numbering_.random_nodes_.size() == random_nodes)
+      numbering_.calls_[key] = results;
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (node.output(i) != nullptr) Set(node.output(i), results[i]);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Number>> GraphNumbering::NumberBody(
+    const ir::Node& call, const ir::Function& function,
+    const std::vector<Number>& operands) {
   if (call_depth_ >= kMaxCallDepth)
     return absl::ResourceExhaustedError("calls are nested too deep to compare");
   numbering_.called_nodes_ +=
       static_cast<int64_t>(function.body.nodes().size());
   if (numbering_.called_nodes_ > kMaxCalledNodes)
     return absl::ResourceExhaustedError("calls expand to too many nodes");
-  const CallScope scope{&node, call_};
-  GraphNumbering body(numbering_, model_, side_, &scope, nullptr);
+  const CallScope scope{&call, &function, call_};
+  GraphNumbering body(numbering_, model_, side_, &scope, nullptr, depth_);
   body.SetCallDepth(call_depth_ + 1);
   const auto& parameters = function.body.inputs();
   for (size_t i = 0; i < parameters.size(); ++i)
-    body.Set(parameters[i], Get(node.input(i)));
+    body.Set(parameters[i], i < operands.size() ? operands[i] : kAbsent);
   RETURN_IF_ERROR(body.Run(function.body));
-  const std::vector<Number> results = body.Outputs(function.body);
-  for (size_t i = 0; i < results.size(); ++i) {
-    if (node.output(i) != nullptr) Set(node.output(i), results[i]);
-  }
-  return absl::OkStatus();
+  return body.Outputs(function.body);
 }
 
 }  // namespace addnorm::passes

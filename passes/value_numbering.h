@@ -21,10 +21,12 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -59,6 +61,9 @@ class OperatorSchemas {
                                        std::string_view op_type,
                                        int64_t version,
                                        std::string_view attribute) = 0;
+  // The version in which the operator last changed, as of that operator set.
+  virtual int64_t SinceVersion(std::string_view domain,
+                               std::string_view op_type, int64_t version) = 0;
 };
 
 // What a number stands for, for reports.
@@ -122,6 +127,10 @@ class ValueNumbering {
   std::array<absl::flat_hash_map<const ir::Value*, Number>, 2> main_numbers_;
   std::set<Number> swapped_;
   int64_t called_nodes_ = 0;
+  // Results of calls, by function, operands and attributes; of one model.
+  absl::flat_hash_map<std::string, std::vector<Number>> calls_;
+  // Random nodes met so far, by side and place.
+  std::map<std::pair<Side, std::string>, int> random_nodes_;
 };
 
 }  // namespace addnorm::passes

@@ -77,4 +77,12 @@ const ir::Attribute* AttributeDefault(std::string_view domain,
   return it->second.get();
 }
 
+int64_t OperatorSinceVersion(std::string_view domain, std::string_view op_type,
+                             int64_t opset_version) {
+  const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(
+      std::string(op_type), static_cast<int>(opset_version),
+      std::string(domain));
+  return schema == nullptr ? opset_version : schema->since_version();
+}
+
 }  // namespace addnorm::proto

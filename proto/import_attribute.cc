@@ -32,6 +32,34 @@ int TypeOf(const AttributeProto& proto) {
   return AttributeProto::UNDEFINED;
 }
 
+// Numbers, strings, and lists of them; false for other types.
+bool ReadPlainValue(const AttributeProto& proto, int type,
+                    ir::AttributeValue& value) {
+  switch (type) {
+    case AttributeProto::FLOAT:
+      value = proto.f();
+      return true;
+    case AttributeProto::INT:
+      value = int64_t{proto.i()};
+      return true;
+    case AttributeProto::STRING:
+      value = proto.s();
+      return true;
+    case AttributeProto::FLOATS:
+      value = std::vector<float>(proto.floats().begin(), proto.floats().end());
+      return true;
+    case AttributeProto::INTS:
+      value = std::vector<int64_t>(proto.ints().begin(), proto.ints().end());
+      return true;
+    case AttributeProto::STRINGS:
+      value = std::vector<std::string>(proto.strings().begin(),
+                                       proto.strings().end());
+      return true;
+    default:
+      return false;
+  }
+}
+
 // The records of a node's attributes by their number; most have none.
 std::vector<RecordId> RecordsByIndex(const Document& document, RecordId node,
                                      int count) {
@@ -78,28 +106,9 @@ absl::Status GraphImporter::ReadAttribute(const AttributeProto& proto,
   // A long string that is left out of the skeleton: nobody looks into those.
   if (!document_.Children(parts, Kind::kPayload).empty())
     return absl::OkStatus();
+  if (ReadPlainValue(proto, attribute.type, attribute.value))
+    return absl::OkStatus();
   switch (attribute.type) {
-    case AttributeProto::FLOAT:
-      attribute.value = proto.f();
-      break;
-    case AttributeProto::INT:
-      attribute.value = int64_t{proto.i()};
-      break;
-    case AttributeProto::STRING:
-      attribute.value = proto.s();
-      break;
-    case AttributeProto::FLOATS:
-      attribute.value =
-          std::vector<float>(proto.floats().begin(), proto.floats().end());
-      break;
-    case AttributeProto::INTS:
-      attribute.value =
-          std::vector<int64_t>(proto.ints().begin(), proto.ints().end());
-      break;
-    case AttributeProto::STRINGS:
-      attribute.value = std::vector<std::string>(proto.strings().begin(),
-                                                 proto.strings().end());
-      break;
     case AttributeProto::TENSOR: {
       ASSIGN_OR_RETURN(
           attribute.value,
@@ -139,6 +148,16 @@ absl::Status GraphImporter::ReadAttribute(const AttributeProto& proto,
       break;  // type protos, and what the future brings
   }
   return absl::OkStatus();
+}
+
+void GraphImporter::ReadDefaults(const onnx::FunctionProto& proto,
+                                 ir::Function& function) {
+  for (const AttributeProto& fallback : proto.attribute_proto()) {
+    ir::Attribute& attribute = function.attribute_defaults.emplace_back();
+    attribute.name = fallback.name();
+    attribute.type = TypeOf(fallback);
+    ReadPlainValue(fallback, attribute.type, attribute.value);
+  }
 }
 
 absl::StatusOr<std::unique_ptr<ir::Graph>> GraphImporter::ReadSubgraph(

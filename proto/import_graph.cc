@@ -94,6 +94,7 @@ absl::Status GraphImporter::ImportFunction(const onnx::FunctionProto& proto,
   function.doc_string = proto.doc_string();
   function.attributes.assign(proto.attribute().begin(),
                              proto.attribute().end());
+  ReadDefaults(proto, function);
   function.source = record;
   for (const auto& import : proto.opset_import()) {
     function.opset_imports.push_back(

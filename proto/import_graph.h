@@ -66,6 +66,7 @@ class GraphImporter {
   absl::Status AddOutput(const std::string& name, ir::Graph& graph);
   void MarkPinned(const onnx::GraphProto& proto, ir::Graph& graph);
 
+  void ReadDefaults(const onnx::FunctionProto& proto, ir::Function& function);
   absl::Status ReadAttributes(const onnx::NodeProto& proto, ir::Node& node);
   absl::Status ReadAttribute(const onnx::AttributeProto& proto, RecordId record,
                              ir::Node& node, ir::Attribute& attribute);

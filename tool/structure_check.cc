@@ -29,6 +29,10 @@ class OnnxSchemas : public passes::OperatorSchemas {
         proto::AttributeDefault(domain, op_type, version, attribute);
     return found != nullptr ? found : NormDefault(op_type, attribute);
   }
+  int64_t SinceVersion(std::string_view domain, std::string_view op_type,
+                       int64_t version) override {
+    return proto::OperatorSinceVersion(domain, op_type, version);
+  }
 
  private:
   // ONNX has no schema of ONNX Runtime's norms.
@@ -53,8 +57,8 @@ class OnnxSchemas : public passes::OperatorSchemas {
 
 // Classes of large constants. Side 0 comes first, and its constants are told
 // apart by where they are; those of side 1 are looked for among them: the same
-// bytes of the same file, else the one of the same name, else (no constant has
-// that name) any of the same elements.
+// bytes of the same file, else the one of the same name, else any of the same
+// elements.
 class FileContents : public passes::TensorContents {
  public:
   FileContents(const LoadedModel& a, const LoadedModel& b)
@@ -100,14 +104,12 @@ class FileContents : public passes::TensorContents {
 
   absl::StatusOr<std::optional<int32_t>> FindEqual(const ir::Tensor& tensor,
                                                    std::vector<Member>& group) {
-    bool has_name = false;
     for (const Member& member : group) {
       if (member.tensor->name != tensor.name) continue;
-      has_name = true;
       ASSIGN_OR_RETURN(const bool equal, Equal(*member.tensor, tensor));
       if (equal) return member.number;
     }
-    if (has_name || group.empty()) return std::nullopt;
+    if (group.empty()) return std::nullopt;
     ASSIGN_OR_RETURN(const uint64_t digest,
                      proto::DigestOfElements(*files_[1], tensor));
     for (Member& member : group) {

@@ -42,4 +42,11 @@ std::vector<Graph*> Model::AllGraphs() {
   return graphs;
 }
 
+const Attribute* Function::FindDefault(std::string_view attribute) const {
+  for (const Attribute& fallback : attribute_defaults) {
+    if (fallback.name == attribute) return &fallback;
+  }
+  return nullptr;
+}
+
 }  // namespace addnorm::ir

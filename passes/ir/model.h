@@ -38,10 +38,16 @@ class Function {
   std::string doc_string;
   // Names only: an attribute without default that each call must give.
   std::vector<std::string> attributes;
+  // Attributes that a call may leave out, as they are then; graphs and tensors
+  // are opaque here.
+  std::vector<Attribute> attribute_defaults;
   std::vector<OpsetImport> opset_imports;
   Source source =
       kNoSource;  // kNoSource: a pass made it, the exporter writes it
   Graph body;     // its inputs and outputs are the function's
+
+  // nullptr if it has no default for that attribute.
+  const Attribute* FindDefault(std::string_view attribute) const;
 };
 
 // Fetches elements of tensors that are not inline. Implemented in proto/.

@@ -104,7 +104,7 @@ class ThresholdedRelu {
       : alpha_(op.attributes().Float("alpha", 1)) {}
   template <typename T>
   T operator()(T x) const {
-    return x <= static_cast<T>(alpha_) ? T{0} : x;
+    return x > static_cast<T>(alpha_) ? x : T{0};
   }
 
  private:
