@@ -156,6 +156,12 @@ void FindCounterparts(const ir::Model& a, const ir::Model& b,
         !structure.twins.contains(value_b->second))
       structure.counterparts.try_emplace(value_b->second, value_a->second);
   }
+  // The walk ends where operators differ; a name tells of what is behind.
+  for (const ir::Value* value : b.graph.values()) {
+    const ir::Value* namesake = a.graph.FindValue(value->name());
+    if (namesake != nullptr && !structure.twins.contains(value))
+      structure.counterparts.try_emplace(value, namesake);
+  }
 }
 
 // Inputs that may be left out: what stands for them then.

@@ -40,9 +40,9 @@ struct Structure {
   bool has_more = false;
   // From values of B's main graph to those of A's that are computed alike.
   absl::flat_hash_map<const ir::Value*, const ir::Value*> twins;
-  // Likewise, values that stand at the same place on the way from an output
-  // down to a difference. They need not be equal; where they first are not, a
-  // difference shows.
+  // Likewise, values that are not computed alike, but stand at the same place
+  // on the way from an output down to a difference, or have the same name. They
+  // need not be equal; where they first are not, a difference shows.
   absl::flat_hash_map<const ir::Value*, const ir::Value*> counterparts;
 
   bool is_equal() const { return differences.empty(); }

@@ -199,9 +199,9 @@ TEST_CASE("the summary counts a reason that many sites have, names apart",
 
 TEST_CASE("the summary tells norms that are no sites apart", "[tool]") {
   FusionReport report;
-  report.candidates = {Other(passes::Verdict::kNoAdd, "Mul 'm'"),
-                       Other(passes::Verdict::kAlreadyFused, "x",
-                             "SkipSimplifiedLayerNormalization")};
+  report.candidates = {
+      Other(Verdict::kNoAdd, "Mul 'm'"),
+      Other(Verdict::kAlreadyFused, "x", "SkipSimplifiedLayerNormalization")};
   report.layer_norms = 2;
   CHECK(SummarizeSites(report, "fused", true, kPlain) ==
         "no sites: no residual Add feeds an RMSNorm that is recognised\n"

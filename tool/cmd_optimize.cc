@@ -36,6 +36,7 @@
 #include "tool/progress.h"
 #include "tool/run_inputs.h"
 #include "tool/verification.h"
+#include "tool/verify_report.h"
 
 namespace addnorm::tool {
 namespace {
@@ -192,29 +193,49 @@ absl::Status CheckVerifiable(const Options& options) {
       "of a file for the output, without --dry-run");
 }
 
+// What shows a failed verification again.
+std::string CommandOf(const Options& options) {
+  return fmt::format("onnx-addnorm optimize {} {} --verify --target {}{}",
+                     options.in, options.out, options.target,
+                     options.mixed ? " --mixed" : "");
+}
+
+// A portable output whose structure was compared must have the same one.
+bool IsVerified(const Verification& done, const Options& options) {
+  if (done.verdict == Verdict::kProven) return true;
+  return done.verdict == Verdict::kEqualOnRuns &&
+         (options.target != "portable" || !done.structure_reason.empty());
+}
+
 // Compares what was written with the input, both as a reader would see them.
-absl::Status VerifyOutput(const std::shared_ptr<proto::ModelFile>& input,
-                          std::shared_ptr<proto::ModelFile> written,
-                          OptimizeResult& result) {
+absl::StatusOr<OutputVerification> VerifyOutput(
+    const std::shared_ptr<proto::ModelFile>& input,
+    const std::shared_ptr<proto::ModelFile>& written, const Options& options,
+    Terminal terminal) {
   ASSIGN_OR_RETURN(proto::Imported a, proto::Import(input));
   ASSIGN_OR_RETURN(proto::Imported b, proto::Import(written));
   const LoadedModel loaded_a{input, std::move(a.model)};
-  const LoadedModel loaded_b{std::move(written), std::move(b.model)};
+  const LoadedModel loaded_b{written, std::move(b.model)};
   VerifyRequest request;
   request.threads = DefaultThreads();
-  ASSIGN_OR_RETURN(result.verification, Verify(loaded_a, &loaded_b, request));
-  return IsVerified(result) ? absl::OkStatus()
-                            : absl::AbortedError("not verified");
+  ASSIGN_OR_RETURN(const Verification done,
+                   Verify(loaded_a, &loaded_b, request));
+  OutputVerification result;
+  result.is_verified = IsVerified(done, options);
+  // It goes to stderr then.
+  if (!result.is_verified) terminal.color = terminal.color_errors;
+  const VerifyNames names{options.in, options.out, CommandOf(options)};
+  result.text = ToText(done, names, terminal);
+  result.json = ToJson(done, names);
+  return result;
 }
 
-Failure NotVerified(const OptimizeResult& result, const Terminal& terminal) {
-  Terminal errors = terminal;
-  errors.color = terminal.color_errors;
+Failure NotVerified(const OptimizeResult& result) {
   return {.error = "the output is not what the input is; nothing was written",
           .hint = result.target == "portable"
                       ? ""
                       : "operators of other targets round in their own way",
-          .details = ToText(*result.verification, result.verify_names, errors)};
+          .details = result.verification->text};
 }
 
 absl::Status WriteOutput(const std::shared_ptr<proto::ModelFile>& file,
@@ -224,8 +245,13 @@ absl::Status WriteOutput(const std::shared_ptr<proto::ModelFile>& file,
   const std::optional<std::string> folder = proto::FolderOf(options.out);
   result.data_files = DataFiles(*file, folder);
   if (options.verify) {
-    write.before_publish = [&](std::shared_ptr<proto::ModelFile> written) {
-      return VerifyOutput(file, std::move(written), result);
+    write.before_publish =
+        [&](const std::shared_ptr<proto::ModelFile>& written) -> absl::Status {
+      ASSIGN_OR_RETURN(result.verification,
+                       VerifyOutput(file, written, options, terminal));
+      return result.verification->is_verified
+                 ? absl::OkStatus()
+                 : absl::AbortedError("not verified");
     };
   }
   Progress progress(terminal.shows_progress);
@@ -235,7 +261,8 @@ absl::Status WriteOutput(const std::shared_ptr<proto::ModelFile>& file,
   const absl::Status status = Write(*file, rope, options.out, write);
   progress.Erase();
   // A verification that says no is an answer.
-  if (result.verification && !IsVerified(result)) return absl::OkStatus();
+  if (result.verification && !result.verification->is_verified)
+    return absl::OkStatus();
   RETURN_IF_ERROR(status);
   result.is_written = true;
   if (!folder) WarnOfMissingData(result);
@@ -269,18 +296,11 @@ absl::Status Optimize(const Options& options, const Terminal& terminal,
   if (!options.dry_run && !failure) {
     RETURN_IF_ERROR(WriteOutput(file, rope, options, write, terminal, result));
     if (result.verification && !result.is_written)
-      failure = NotVerified(result, terminal);
+      failure = NotVerified(result);
     return absl::OkStatus();
   }
   result.data_files = DataFiles(*file, /*folder=*/std::nullopt);
   return absl::OkStatus();
-}
-
-// What shows a failed verification again.
-std::string CommandOf(const Options& options) {
-  return fmt::format("onnx-addnorm optimize {} {} --verify --target {}{}",
-                     options.in, options.out, options.target,
-                     options.mixed ? " --mixed" : "");
 }
 
 absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
@@ -290,7 +310,6 @@ absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   OptimizeResult result;
   result.output = options.out == "-" ? "<stdout>" : options.out;
   result.target = Find(passes::AllTargets(), options.target).name;
-  result.verify_names = {options.in, result.output, CommandOf(options)};
   RETURN_IF_ERROR(Optimize(options, session.terminal, result, answer.failure));
   result.wall_seconds = watch.wall_seconds();
   result.cpu_seconds = watch.cpu_seconds();

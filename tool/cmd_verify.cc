@@ -16,6 +16,7 @@
 #include "proto/text.h"
 #include "tool/commands.h"
 #include "tool/fusion.h"
+#include "tool/reduce.h"
 #include "tool/run_inputs.h"
 #include "tool/verification.h"
 #include "tool/verify_report.h"
@@ -26,6 +27,7 @@ namespace {
 struct Options {
   std::string a, b;
   std::string inputs;
+  std::string reduce;
   uint64_t seed = 0;
   std::vector<std::string> dims;
   int rounds = 3;
@@ -90,6 +92,22 @@ void Judge(const Verification& done, const Options& options, Answer& answer) {
     no("payloads of NaN may differ, where operands are swapped or as was run");
 }
 
+// A difference that cannot be reduced is a difference all the same.
+void NoteReduction(const absl::Status& status, const Options& options,
+                   Answer& answer) {
+  if (!status.ok()) {
+    const std::string reason(status.message());
+    answer.text += fmt::format("  reduced    no: {}\n", reason);
+    answer.json["not_reduced"] = reason;
+    return;
+  }
+  answer.text += fmt::format(
+      "  reduced    onnx-addnorm verify {0}/a.onnx {0}/b.onnx --inputs "
+      "{0}/test_data_set_0\n",
+      ir::Printable(options.reduce));
+  answer.json["reduced"] = options.reduce;
+}
+
 absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   VerifyRequest request;
   request.inputs.folder = options.inputs;
@@ -98,6 +116,8 @@ absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   request.rounds = options.rounds;
   request.threads = options.threads.value_or(DefaultThreads());
   request.structure_only = options.structure_only;
+  if (!options.reduce.empty())
+    RETURN_IF_ERROR(CheckReduceFolder(options.reduce));
   ASSIGN_OR_RETURN(const LoadedModel a, LoadPath(options.a));
   std::optional<LoadedModel> b;
   if (!options.b.empty()) {
@@ -110,12 +130,16 @@ absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   answer.text = ToText(done, names, session.terminal);
   answer.json = ToJson(done, names);
   Judge(done, options, answer);
+  if (!options.reduce.empty() && done.verdict == Verdict::kDifferent)
+    NoteReduction(Reduce(a, b ? *b : a, done, request.inputs, options.reduce),
+                  options, answer);
   return answer;
 }
 
 constexpr const char* kExamples = R"(Examples:
   onnx-addnorm verify in.onnx out.onnx
   onnx-addnorm verify in.onnx out.onnx --inputs data --require-proof
+  onnx-addnorm verify in.onnx other.onnx --reduce failing
   onnx-addnorm verify out.onnx
 
 Structure: the same nodes, attributes and constants, calls of functions inlined.
@@ -161,6 +185,11 @@ RunFunction AddVerify(CLI::App& app) {
                "operands of Add or Mul");
   app.add_flag("--require-proof", options->require_proof,
                "Equal on what was run is not enough");
+  app.add_option(
+         "--reduce", options->reduce,
+         "On a difference, write the smallest models that show it, and\n"
+         "their inputs, to a new folder")
+      ->option_text("DIR");
   app.add_flag("--structure-only", options->structure_only, "Run nothing");
   return [options](const Session& session) { return Run(*options, session); };
 }

@@ -90,13 +90,6 @@ Json DataFilesToJson(const std::vector<DataFileFacts>& files) {
 
 }  // namespace
 
-bool IsVerified(const OptimizeResult& result) {
-  const Verification& done = *result.verification;
-  if (done.verdict == Verdict::kProven) return true;
-  return done.verdict == Verdict::kEqualOnRuns &&
-         (result.target != "portable" || !done.structure_reason.empty());
-}
-
 std::string ToText(const OptimizeResult& result, bool explain,
                    const Terminal& terminal) {
   std::string text;
@@ -113,7 +106,7 @@ std::string ToText(const OptimizeResult& result, bool explain,
   }
   text += Files(result) + DataFiles(result);
   if (result.verification && result.is_written)
-    text += ToText(*result.verification, result.verify_names, terminal);
+    text += result.verification->text;
   text +=
       fmt::format("time: {} ({} of CPU)\n", FormatSeconds(result.wall_seconds),
                   FormatSeconds(result.cpu_seconds));
@@ -133,8 +126,7 @@ Json ToJson(const OptimizeResult& result) {
                    {"after", Total(result.after)}};
   json["ops"] = {{"before", result.before}, {"after", result.after}};
   json["external_data"] = DataFilesToJson(result.data_files);
-  if (result.verification)
-    json["verification"] = ToJson(*result.verification, result.verify_names);
+  if (result.verification) json["verification"] = result.verification->json;
   json["seconds"] = {{"wall", result.wall_seconds},
                      {"cpu", result.cpu_seconds}};
   return json;

@@ -48,10 +48,11 @@ bool HoldsFusedOp(const ir::Model& model, const ir::Node& node,
          any(function->body);
 }
 
-runtime::Twins MakeTwins(const ir::Model& b, passes::Structure& structure) {
+runtime::Twins MakeTwins(const ir::Model& b,
+                         const passes::Structure& structure) {
   runtime::Twins twins;
-  twins.values = std::move(structure.twins);
-  twins.counterparts = std::move(structure.counterparts);
+  twins.values = structure.twins;
+  twins.counterparts = structure.counterparts;
   for (const ir::Node& node : b.graph.nodes()) {
     absl::flat_hash_set<const ir::Function*> seen;
     if (HoldsFusedOp(b, node, seen)) twins.own.insert(&node);
@@ -141,27 +142,34 @@ void Verifier::CompareKernels() {
 }
 
 void Verifier::Summarise(const Round& round) {
-  const auto see = [&](const Comparison& comparison, const std::string& place) {
+  const auto see = [&](const Comparison& comparison, const ir::Value* value,
+                       const ir::Value* expected, const std::string& place) {
     if (!result_.first_place.empty() || comparison.is_equal()) return;
     result_.first_place = place;
     result_.first = comparison;
+    result_.first_value = value;
+    result_.first_expected = expected;
+    result_.first_round = static_cast<int>(result_.rounds.size());
   };
   const auto add = [&](const Comparison& comparison) {
     result_.difference.Add(comparison);
     result_.words += comparison.elements;
   };
   for (const runtime::ValueComparison& own : round.result.own) {
-    see(own.comparison, PlaceOf(own));
+    see(own.comparison, own.value, own.expected, PlaceOf(own));
     if (own.are_twins) add(own.comparison);
   }
   for (size_t i = 0; i < round.result.outputs.size(); ++i) {
-    see(round.result.outputs[i],
-        fmt::format("output '{}'",
-                    ir::Printable(b_.model->graph.outputs()[i]->name())));
+    const ir::Value* output = b_.model->graph.outputs()[i];
+    see(round.result.outputs[i], output, a_.model->graph.outputs()[i],
+        fmt::format("output '{}'", ir::Printable(output->name())));
     add(round.result.outputs[i]);
   }
   // Counterparts that differ without a consequence are no difference.
-  if (result_.difference.is_equal()) result_.first_place.clear();
+  if (result_.difference.is_equal()) {
+    result_.first_place.clear();
+    result_.first_value = nullptr;
+  }
 }
 
 // Inputs that were asked for and cannot be are the caller's mistake.

@@ -63,6 +63,9 @@ struct Verification {
   // Where values first differ, in B's order: a place in B, and what is there.
   std::string first_place;
   runtime::Comparison first;
+  const ir::Value* first_value = nullptr;     // of B
+  const ir::Value* first_expected = nullptr;  // of A
+  int first_round = 0;
 
   // Equal but for payloads of NaN: by swapped operands, or as the runs showed.
   bool has_nan_note() const {

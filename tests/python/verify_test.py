@@ -8,6 +8,7 @@ import re
 import unittest
 
 import onnx
+import onnx.checker
 import onnx.parser
 from onnx import helper
 
@@ -122,6 +123,43 @@ class ReportTest(VerifyTest):
                 original, fused, path = self.fuse(name)
                 self.assertIn("epsilon", mutants.body(fused).input)
                 self.assertGreater(self.verify(original, path, status=0)["kernels"]["words"], 0)
+
+
+class ReduceTest(VerifyTest):
+    def check(self, name, change, most_nodes):
+        original, fused, _ = self.fuse(name)
+        change(fused)
+        reduced = self.folder / "reduced"
+        path = save(fused, self.folder / "mutant.onnx")
+        first = self.verify(original, path, "--reduce", reduced, status=1)["run"]["first_difference"]
+        a, b = (onnx.load(reduced / f"{side}.onnx") for side in "ab")
+        onnx.checker.check_model(a)
+        self.assertLessEqual(len(a.graph.node), most_nodes)
+        self.assertLessEqual(len(b.graph.node), most_nodes)
+        again = self.verify(reduced / "a.onnx", reduced / "b.onnx", "--inputs", reduced / "test_data_set_0", status=1)
+        for field in ("first_index", "expected", "found"):
+            self.assertEqual(again["run"]["first_difference"][field], first[field])
+        self.assertIn("not empty", self.verify(original, path, "--reduce", reduced, status=2)["error"])
+
+    def test_a_site_of_a_model(self):
+        self.check("llama-dynamo-f16", mutants.late_for_early, 14)
+
+    def test_what_was_not_run_is_not_reduced(self):
+        original, fused, _ = self.fuse("variants/norm/divide")
+        mutants.wrong_axis(fused)
+        path = save(fused, self.folder / "mutant.onnx")
+        report = self.verify(original, path, "--structure-only", "--reduce", self.folder / "reduced", status=1)
+        self.assertIn("no value differed", report["not_reduced"])
+        self.assertFalse((self.folder / "reduced").exists())
+
+    def test_a_block(self):
+        self.check("variants/norm/divide", mutants.reciprocal_for_divide, 9)
+
+    def test_a_weight_outside(self):
+        self.check("llama-dynamo-f16", mutants.other_operator_outside, 1)
+
+    def test_another_weight(self):
+        self.check("llama-torchscript-f32", mutants.another_weight, 14)
 
 
 class FilesTest(VerifyTest):
