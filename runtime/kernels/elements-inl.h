@@ -55,6 +55,24 @@ HWY_INLINE hn::Vec<D> CanonicalLanes(D d, hn::Vec<D> v) {
   return hn::IfThenElse(hn::Eq(v, v), v, nan);
 }
 
+// a / b as IEEE has it, by zero too, for which Highway's emulation gives 0.
+template <class V>
+HWY_INLINE V Quotient(V a, V b) {
+#if HWY_TARGET == HWY_EMU128
+  using D = hn::DFromV<V>;
+  using T = hn::TFromD<D>;
+  constexpr size_t kLanes = 16 / sizeof(T);
+  HWY_ALIGN T x[kLanes] = {};
+  HWY_ALIGN T y[kLanes] = {};
+  hn::Store(a, D(), x);
+  hn::Store(b, D(), y);
+  for (size_t i = 0; i < kLanes; ++i) x[i] /= y[i];
+  return hn::Load(D(), x);
+#else
+  return hn::Div(a, b);
+#endif
+}
+
 // ---- float from bits of halves, one in each 32-bit lane
 
 template <class D>

@@ -54,7 +54,7 @@ HWY_INLINE V Apply(V a, V b) {
   } else if constexpr (kOp == BinaryOp::kMultiply) {
     return hn::Mul(a, b);
   } else {
-    return hn::Div(a, b);
+    return Quotient(a, b);
   }
 }
 
@@ -64,7 +64,7 @@ HWY_INLINE hn::Vec<D> Apply(D d, hn::Vec<D> v) {
   if constexpr (kOp == UnaryOp::kSquareRoot) {
     return hn::Sqrt(v);
   } else if constexpr (kOp == UnaryOp::kReciprocal) {
-    return hn::Div(hn::Set(d, T{1}), v);
+    return Quotient(hn::Set(d, T{1}), v);
   } else if constexpr (kOp == UnaryOp::kNegate) {
     return hn::Xor(v, hn::Set(d, T{-0.0}));
   } else {

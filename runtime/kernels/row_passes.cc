@@ -37,7 +37,7 @@ HWY_INLINE hn::Vec<D> Apply(D d, hn::Vec<D> v, hn::Vec<D> scale,
   if constexpr (kForm == RowForm::kFactorScale) {
     return hn::Mul(round(hn::Mul(v, factor)), scale);
   } else if constexpr (kForm == RowForm::kOverScale) {
-    return hn::Mul(round(hn::Div(v, factor)), scale);
+    return hn::Mul(round(Quotient(v, factor)), scale);
   } else if constexpr (kForm == RowForm::kScaleFactor) {
     return hn::Mul(round(hn::Mul(v, scale)), factor);
   } else {
@@ -51,7 +51,7 @@ void SecondWithoutScale(const void* x, const void*, double factor, void* y,
   const auto f = hn::Set(WideTag<T>(), static_cast<ComputeType<T>>(factor));
   const auto* row = static_cast<const T*>(x);
   MapRow(n, row, static_cast<Out*>(y), [f](auto v) HWY_ATTR {
-    return kForm == RowForm::kOver ? hn::Div(v, f) : hn::Mul(v, f);
+    return kForm == RowForm::kOver ? Quotient(v, f) : hn::Mul(v, f);
   });
 }
 
