@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/bench_harness.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -16,24 +18,20 @@ constexpr int64_t kMostCalls = 1'000'000;
 // Warm-up and calibration may take that share of the time.
 constexpr double kWarmUpShare = 0.25;
 
-double SteadySeconds() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 class Bench {
  public:
   Bench(const std::vector<BenchArm>& arms, const BenchOptions& options)
       : arms_(arms), options_(options), random_(options.seed) {
+    if (!options_.wall) options_.wall = options_.now;
     if (!options_.now) options_.now = SteadySeconds;
+    if (!options_.wall) options_.wall = SteadySeconds;
     timings_.seconds.resize(arms.size());
     order_.resize(arms.size());
     std::iota(order_.begin(), order_.end(), size_t{0});
     is_split_ = std::any_of(arms.begin(), arms.end(), [](const BenchArm& arm) {
       return arm.before_call != nullptr;
     });
-    start_ = options_.now();
+    start_ = options_.wall();
   }
 
   Timings Run() {
@@ -53,7 +51,7 @@ class Bench {
   }
 
  private:
-  double Elapsed() const { return options_.now() - start_; }
+  double Elapsed() const { return options_.wall() - start_; }
 
   double Epoch(const BenchArm& arm) {
     if (arm.before_epoch) arm.before_epoch();
@@ -133,6 +131,19 @@ class Bench {
 };
 
 }  // namespace
+
+double SteadySeconds() {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+double ProcessorSeconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) +
+         1e-9 * static_cast<double>(now.tv_nsec);
+}
 
 Timings Interleave(const std::vector<BenchArm>& arms,
                    const BenchOptions& options) {

@@ -46,8 +46,10 @@ struct BenchOptions {
   double epoch_seconds = 1e-3;
   size_t warm_up_rounds = 2;
   uint64_t seed = 0;
-  // Seconds from any point in time on; a steady clock if empty.
+  // Seconds from any point in time on: what epochs are timed with, and what
+  // `seconds` is kept by. SteadySeconds if empty.
   std::function<double()> now = nullptr;
+  std::function<double()> wall = nullptr;  // `now` if empty
   // Sees the share of the time that is over, and can stop the rounds.
   std::function<bool(double share)> on_progress = nullptr;
 };
@@ -61,6 +63,11 @@ struct Timings {
 
   size_t rounds() const { return seconds.empty() ? 0 : seconds[0].size(); }
 };
+
+double SteadySeconds();
+// Of this process on any processor: what other programs do to the time of one
+// thread is not in it. Reading it takes about as long as a call does.
+double ProcessorSeconds();
 
 Timings Interleave(const std::vector<BenchArm>& arms,
                    const BenchOptions& options);

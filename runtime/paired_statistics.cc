@@ -11,7 +11,7 @@ namespace addnorm::runtime {
 namespace {
 
 constexpr double kLevel = 0.95;
-constexpr size_t kResamples = 1000;
+constexpr size_t kResamples = 500;
 
 using Logs = std::vector<double>;  // log-ratios of one process
 
