@@ -83,6 +83,20 @@ TEST_CASE("the time is kept, but for the least number of rounds", "[bench]") {
   CHECK(Interleave(arms, options).rounds() == 9);
 }
 
+TEST_CASE("epochs can be timed by another clock than the whole", "[bench]") {
+  FakeClock wall, processor;
+  const std::vector<BenchArm> arms = {{"a", [&] {
+                                         wall.seconds += 10;
+                                         processor.seconds += 2;
+                                       }}};
+  const Timings timings = Interleave(
+      arms, {.seconds = 100, .now = processor.Now(), .wall = wall.Now()});
+  CHECK(timings.seconds[0][0] == Approx(2));
+  CHECK(timings.elapsed == Approx(100));
+  const double start = runtime::ProcessorSeconds();
+  CHECK(runtime::ProcessorSeconds() >= start);
+}
+
 TEST_CASE("what is before a call or an epoch is not timed", "[bench]") {
   FakeClock clock;
   std::vector<BenchArm> arms = {
