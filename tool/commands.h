@@ -59,6 +59,7 @@ struct Command {
 RunFunction AddOptimize(CLI::App& app);
 RunFunction AddInspect(CLI::App& app);
 RunFunction AddRun(CLI::App& app);
+RunFunction AddBench(CLI::App& app);
 RunFunction AddPatterns(CLI::App& app);
 RunFunction AddVerify(CLI::App& app);
 
@@ -70,6 +71,8 @@ inline constexpr Command kCommands[] = {
     {"inspect", "show what is in a model and what optimize would do",
      AddInspect},
     {"run", "run a model on the CPU, on given or generated inputs", AddRun},
+    {"bench", "measure what fusing gains on this machine, if anything",
+     AddBench},
     {"patterns", "list the spellings of RMSNorm that are recognised",
      AddPatterns},
 };

@@ -1,0 +1,196 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// bench from outside, in as little time as it can be asked to take: what it
+// prints, not how long anything took.
+#include <string>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+#include "runtime/pair_arms.h"
+#include "tests/support/catch.h"
+#include "tests/support/sandbox.h"
+#include "tool/bench_restarts.h"
+#include "tool/report.h"
+
+namespace addnorm::tests {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kSite = R"(
+  <ir_version: 8, opset_import: ["" : 17]>
+  main (float[n,64] a, float[n,64] b) => (float[n,64] y, float[n,64] s)
+  <float[64] w = {WEIGHT}, float two = {2}, float eps = {0.00001}>
+  {
+    s = Add(a, b)
+    q = Pow(s, two)
+    m = ReduceMean<axes = [-1], keepdims = 1>(q)
+    e = Add(m, eps)
+    r = Sqrt(e)
+    d = Div(s, r)
+    y = Mul(d, w)
+  })";
+
+std::string Site() {
+  std::string model(kSite), weight;
+  for (int i = 0; i < 64; ++i) weight += (i == 0 ? "1" : ", 1.5");
+  return model.replace(model.find("WEIGHT"), 6, weight);
+}
+
+constexpr std::string_view kNoSite = R"(
+  <ir_version: 8, opset_import: ["" : 17]>
+  main (float[2] a) => (float[2] y) { y = Add(a, a) })";
+
+// One small case of --kernel.
+constexpr const char* kSmall =
+    "bench --kernel --shapes 3x64 --types f32 --seconds 0.02 --caches ";
+
+TEST_CASE("bench --kernel prints a table in 100 columns", "[cli][bench]") {
+  const Sandbox box;
+  const Outcome run = box.Run(std::string(kSmall) + "warm,cold");
+  CHECK(run.exit_code == 0);
+  CHECK(run.err.empty());
+  for (const char* part :
+       {"f32 3x64, reciprocal, ", "warm caches\n", "cold caches\n",
+        "unfused again", "fused in place", "streaming copy", "noise ", "limit ",
+        "fusing      plain stores: ", "summary: fused against"})
+    CHECK(Contains(run.out, part));
+  std::istringstream lines(run.out);
+  for (std::string line; std::getline(lines, line);)
+    CHECK(tool::Columns(line) <= 100);
+}
+
+TEST_CASE("bench --kernel --json has every raw time", "[cli][bench]") {
+  const Sandbox box;
+  const Json json = Json::parse(
+      box.Run(std::string(kSmall) + "producer --threads 1,2 --json").out);
+  CHECK(json["schema"] == "onnx-addnorm/bench/1");
+  for (const char* key :
+       {"cpu", "cores", "l1_bytes", "l2_bytes", "simd", "governor",
+        "memory_bytes", "compiler", "flags", "date", "command"})
+    CHECK(json["machine"].contains(key));
+  CHECK(Contains(json["machine"]["command"].get<std::string>(),
+                 "bench --kernel --shapes 3x64"));
+  REQUIRE(json["cases"].size() == 2);
+  const Json& first = json["cases"][0];
+  CHECK(first["cache"] == "producer");
+  CHECK(first["threads"] == 1);
+  CHECK(first["tensor_bytes"] == 3 * 64 * 4);
+  REQUIRE(first["arms"].size() == runtime::kPairArmCount);
+  for (const Json& arm : first["arms"]) {
+    REQUIRE(arm["seconds"].size() == 1);
+    CHECK(arm["seconds"][0].size() == first["rounds"]);
+  }
+  CHECK(first["arms"][0]["modelled_bytes"] == 7 * 3 * 64 * 4);
+  CHECK(first["arms"][4]["same_stores"]["base"] == "unfused");
+}
+
+TEST_CASE("bench --kernel takes every type and recipe", "[cli][bench]") {
+  const Sandbox box;
+  const Json json = Json::parse(
+      box.Run("bench --kernel --shapes 1x1,2x33 --types f32,f16,bf16,f64 "
+              "--recipes reciprocal,divide,late --caches warm "
+              "--seconds 0.002 --json")
+          .out);
+  CHECK(json["exit_code"] == 0);
+  CHECK(json["cases"].size() == 24);
+}
+
+TEST_CASE("bench MODEL says what the sites are in the whole", "[cli][bench]") {
+  const Sandbox box;
+  WriteModel(box / "m.onnx", Site());
+  const Outcome run = box.Run("bench m.onnx --seconds 0.2 --dim n=3");
+  CHECK(run.exit_code == 0);
+  CHECK(run.err.empty());
+  CHECK(Contains(run.out, "1 site, "));
+  CHECK(Contains(run.out, "n=3\n"));
+  CHECK(
+      Contains(run.out, "outputs     fused and unfused have the same bits\n"));
+  CHECK(Contains(run.out, "share       the sites are "));
+  CHECK(Contains(run.out, "end to end  fused: "));
+  const Json json =
+      Json::parse(box.Run("bench m.onnx --seconds 0.2 --json").out);
+  CHECK(json["sites"] == 1);
+  CHECK(json["sites_fused_before"] == 0);
+  CHECK(json["has_same_bits"] == true);
+  CHECK(json["cases"][0]["what"] == "end to end");
+  const double whole = json["cases"][0]["arms"][0]["median_seconds"];
+  const double sites = json["cases"][1]["arms"][0]["median_seconds"];
+  CHECK(sites > 0);
+  CHECK(sites < whole);
+}
+
+TEST_CASE("bench measures a fused model against its bodies", "[cli][bench]") {
+  const Sandbox box;
+  WriteModel(box / "m.onnx", Site());
+  box.Run("optimize m.onnx fused.onnx");
+  const Json json =
+      Json::parse(box.Run("bench fused.onnx --seconds 0.1 --json").out);
+  CHECK(json["sites"] == 1);
+  CHECK(json["sites_fused_before"] == 1);
+  CHECK(json["has_same_bits"] == true);
+}
+
+TEST_CASE("bench has nothing to measure in a model without sites",
+          "[cli][bench]") {
+  const Sandbox box;
+  WriteModel(box / "m.onnx", kNoSite);
+  const Outcome run = box.Run("bench m.onnx");
+  CHECK(run.exit_code == 0);
+  CHECK(Contains(run.out, "nothing to fuse or measure\n"));
+  CHECK(Json::parse(box.Run("bench m.onnx --json").out)["cases"].empty());
+}
+
+TEST_CASE("bench --restarts measures in further processes", "[cli][bench]") {
+  const Sandbox box;
+  const Json json = Json::parse(
+      box.Run(std::string(kSmall) + "warm --restarts 3 --json").out);
+  CHECK(json["cases"][0]["arms"][6]["seconds"].size() == 3);
+  WriteModel(box / "m.onnx", Site());
+  CHECK(Json::parse(box.Run("bench m.onnx --seconds 0.05 --restarts=2 --json")
+                        .out)["cases"][1]["arms"][2]["seconds"]
+            .size() == 2);
+}
+
+TEST_CASE("a restarted command asks for JSON and no restarts", "[bench]") {
+  CHECK(tool::RestartCommand({"t", "bench", "--restarts", "5", "m.onnx"}) ==
+        std::vector<std::string>{"t", "bench", "--json", "-q", "m.onnx"});
+  CHECK(tool::RestartCommand({"t", "-v", "bench", "m.onnx", "--restarts=5"}) ==
+        std::vector<std::string>{"t", "-v", "bench", "--json", "-q", "m.onnx"});
+}
+
+TEST_CASE("bench refuses what it cannot measure", "[cli][bench]") {
+  const Sandbox box;
+  WriteModel(box / "m.onnx", kNoSite);
+  const std::vector<std::pair<const char*, const char*>> refused = {
+      {"bench", "error: what is to be measured?\nhint: give a MODEL, or "},
+      {"bench m.onnx --kernel", "error: --kernel measures the pair by itself"},
+      {"bench m.onnx --types f32", "are for --kernel\n"},
+      {"bench m.onnx --threads 1,2", "a list is for --kernel"},
+      {"bench - --restarts 2", "standard input cannot be read again"},
+      {"bench --kernel --dim n=2", "--inputs and --dim are for a MODEL"},
+      {"bench --kernel --shapes 12",
+       "--shapes: '12' is none of them\nhint: it "
+       "takes ROWSxLENGTH, such as 512x4096"},
+      {"bench --kernel --shapes 0x4", "--shapes: '0x4'"},
+      {"bench --kernel --shapes 1x9999999999999", "--shapes: '1x999"},
+      {"bench --kernel --types f8", "hint: it takes f32, f16, bf16, f64\n"},
+      {"bench --kernel --caches hot", "hint: it takes warm, cold, producer\n"},
+      {"bench --kernel --recipes x", "hint: it takes reciprocal, divide, late"},
+      {"bench --kernel --seconds 0", "not in range"}};
+  for (const auto& [command, message] : refused) {
+    const Outcome run = box.Run(command);
+    INFO(command << "\n" << run.err);
+    CHECK(run.exit_code == 2);
+    CHECK(run.out.empty());
+    CHECK(Contains(run.err, message));
+  }
+  const Outcome large = box.Run("bench --kernel --shapes 1000000x1000000");
+  CHECK(large.exit_code == 4);
+  CHECK(Contains(large.err, "of memory are available"));
+  CHECK(box.Run("bench none.onnx").exit_code == 4);
+}
+
+}  // namespace
+}  // namespace addnorm::tests

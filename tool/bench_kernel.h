@@ -1,0 +1,84 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// bench --kernel: the pair residual Add + RMSNorm by itself, for every
+// combination of recipe, type, shape, state of the caches and threads.
+//
+//   ASSIGN_OR_RETURN(sweep.shapes, ParseShapes({"512x4096"}));
+//   ASSIGN_OR_RETURN(std::vector<KernelCase> cases, BenchKernels(sweep));
+#ifndef ADDNORM_TOOL_BENCH_KERNEL_H_
+#define ADDNORM_TOOL_BENCH_KERNEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "runtime/pair_arms.h"
+#include "tool/bench_result.h"
+
+namespace addnorm::tool {
+
+struct RowsShape {
+  int64_t rows = 0;
+  int64_t length = 0;
+};
+
+struct KernelSweep {
+  std::vector<std::string> recipes = {"reciprocal"};
+  std::vector<ir::DataType> types;
+  std::vector<RowsShape> shapes;
+  std::vector<runtime::CacheState> caches;
+  std::vector<int> threads;
+  double seconds = 1;  // for each case
+  size_t least_rounds = 1;
+  uint64_t seed = 0;
+  size_t cold_bytes = 0;  // 0: by the machine
+  // Sees cases done, with a fraction, and all.
+  std::function<void(double done, size_t total)> on_progress = nullptr;
+};
+
+struct KernelCase {
+  std::string recipe;
+  RowsShape shape;
+  runtime::PairSetting setting;
+  size_t tensor_bytes = 0;
+  size_t buffer_sets = 0;
+  // Not with several threads, nor where single calls are timed.
+  bool uses_processor_time() const {
+    return setting.threads == 1 &&
+           setting.cache != runtime::CacheState::kProducer;
+  }
+  BenchCase times = {};  // arms in the order of runtime::kPairArms
+};
+
+struct NamedRecipe {
+  std::string_view name;
+  std::string_view computes;
+};
+// What --recipes takes.
+std::vector<NamedRecipe> BenchRecipes();
+
+// Words of the command line; kFailedPrecondition names the one that is wrong
+// and says what can be given.
+absl::StatusOr<std::vector<RowsShape>> ParseShapes(
+    const std::vector<std::string>& words);
+absl::StatusOr<std::vector<ir::DataType>> ParseTypes(
+    const std::vector<std::string>& words);
+absl::StatusOr<std::vector<runtime::CacheState>> ParseCaches(
+    const std::vector<std::string>& words);
+absl::StatusOr<std::vector<std::string>> ParseRecipes(
+    const std::vector<std::string>& words);
+
+std::string_view TypeWord(ir::DataType type);           // "f16"
+std::string_view CacheWord(runtime::CacheState cache);  // "cold"
+
+// Each case: the bits of all arms are compared, then they are timed.
+absl::StatusOr<std::vector<KernelCase>> BenchKernels(const KernelSweep& sweep);
+
+}  // namespace addnorm::tool
+
+#endif  // ADDNORM_TOOL_BENCH_KERNEL_H_

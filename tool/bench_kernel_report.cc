@@ -1,0 +1,355 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/bench_kernel_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "fmt/format.h"
+#include "runtime/tensor.h"
+#include "tool/report.h"
+
+namespace addnorm::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using runtime::ArmKind;
+using runtime::CacheState;
+using runtime::kPairArmCount;
+using runtime::kPairArms;
+using runtime::PairArm;
+using runtime::PairedEstimate;
+using runtime::Verdict;
+
+// Places in kPairArms.
+constexpr size_t kPlain = 4, kStreaming = 5, kInPlace = 6;
+constexpr size_t kCopy = 8, kStreamingCopy = 9;
+
+// What the arm moves by the model, read for ownership included.
+double Bytes(const KernelCase& result, size_t arm) {
+  return kPairArms[arm].traffic.tensors *
+         static_cast<double>(result.tensor_bytes);
+}
+
+double Bandwidth(const KernelCase& result, size_t arm) {
+  const double seconds = result.times.arms[arm].Median();
+  return seconds > 0 ? Bytes(result, arm) / seconds : 0;
+}
+
+double BestProbe(const KernelCase& result) {
+  double best = 0;
+  for (size_t arm = 0; arm < kPairArmCount; ++arm) {
+    if (kPairArms[arm].kind == ArmKind::kProbe)
+      best = std::max(best, Bandwidth(result, arm));
+  }
+  return best;
+}
+
+double ShareOfBest(const KernelCase& result, size_t arm) {
+  const double best = BestProbe(result);
+  return best > 0 ? Bandwidth(result, arm) / best : 0;
+}
+
+// The best that fusion does, by share of the bandwidth.
+double BestFusedShare(const KernelCase& result) {
+  return std::max({ShareOfBest(result, kPlain), ShareOfBest(result, kStreaming),
+                   ShareOfBest(result, kInPlace)});
+}
+
+bool IsHalf(const KernelCase& result) {
+  return runtime::ElementSize(result.setting.recipe.type) == 2;
+}
+
+// ---- in words
+
+// Shares of the best probe from which memory is the limit, or nearly so.
+constexpr double kLimited = 0.8, kPartlyLimited = 0.6;
+
+// With more than this, shares are guesses.
+constexpr double kMostNoise = 0.25;
+
+std::string Limiter(const KernelCase& result, const MachineFacts& machine) {
+  const double noise = runtime::NoiseFloor(result.times.Floor());
+  if (noise > kMostNoise) {
+    return fmt::format("not to be told through a noise of {:.0f} %",
+                       100 * noise);
+  }
+  const double share = BestFusedShare(result);
+  const std::string percent = fmt::format("{:.0f} %", 100 * share);
+  const auto working_set = static_cast<int64_t>(4 * result.tensor_bytes);
+  if (result.setting.cache == CacheState::kWarm && working_set <= machine.l2)
+    return fmt::format(
+        "arithmetic and the cost of a call: {} are in the second-level cache, "
+        "and bandwidth is no limit there ({} of the best probe)",
+        FormatBytes(static_cast<uint64_t>(working_set)), percent);
+  const bool fits = result.setting.cache == CacheState::kWarm &&
+                    working_set <= machine.last_level_cache;
+  const char* where = fits ? "the last-level cache" : "memory";
+  if (share >= kLimited)
+    return fmt::format("the bandwidth of {}: fused, {} of the best probe",
+                       where, percent);
+  if (share >= kPartlyLimited)
+    return fmt::format(
+        "mostly the bandwidth of {}: fused, {} of the best probe", where,
+        percent);
+  return fmt::format(
+      "not bandwidth (fused, {} of the best probe), but {}", percent,
+      IsHalf(result) ? "conversions to float and back, and the arithmetic"
+                     : "the arithmetic of the norm");
+}
+
+// Whether plain stores read what they overwrite, as the model has it.
+std::string OwnershipText(const KernelCase& result) {
+  const PairedEstimate ratio = result.times.Estimate(kCopy, kStreamingCopy);
+  if (ratio.rounds < runtime::kLeastRounds) return "";
+  const std::string measured = fmt::format(
+      "a copy takes {} times a streaming one (model: 1.50)", RatioText(ratio));
+  if (ratio.Widest().low > 1.1) return "yes, as modelled: " + measured;
+  if (ratio.Widest().high < 1.25)
+    return "no, or it is hidden, so plain stores cost less than modelled: " +
+           measured;
+  return "not to be told: " + measured;
+}
+
+// Pairs of arms of which the one that moves less is surely slower.
+std::string AgainstModel(const KernelCase& result) {
+  std::string text;
+  for (size_t less = 0; less < kPairArmCount; ++less) {
+    for (size_t more = 0; more < kPairArmCount; ++more) {
+      if (kPairArms[less].kind == ArmKind::kProbe ||
+          kPairArms[more].kind == ArmKind::kProbe || less == 1 || more == 1 ||
+          Bytes(result, less) >= Bytes(result, more))
+        continue;
+      if (result.times.Judge(less, more) != Verdict::kSlower) continue;
+      text += fmt::format("{}{} is slower than {}", text.empty() ? "" : "; ",
+                          kPairArms[less].name, kPairArms[more].name);
+    }
+  }
+  return text;
+}
+
+// The model is of memory; in the caches, traffic costs little.
+bool IsOutsideOfCaches(const KernelCase& result, const MachineFacts& machine) {
+  return result.setting.cache != CacheState::kWarm ||
+         static_cast<int64_t>(4 * result.tensor_bytes) >
+             machine.last_level_cache;
+}
+
+std::string Gain(const KernelCase& result, size_t arm) {
+  const size_t base = kPairArms[arm].base;
+  std::string words =
+      InWords(result.times.Estimate(arm, base), result.times.Judge(arm, base));
+  // Faster than something that is slow is no gain.
+  if (arm == kStreaming && result.times.Judge(arm, kPlain) == Verdict::kSlower)
+    words += "; slower than fused with plain stores, so of no use here";
+  return words;
+}
+
+std::string Title(const KernelCase& result) {
+  std::string title = fmt::format(
+      "{} {}x{}, {}, {}, {} caches", TypeWord(result.setting.recipe.type),
+      result.shape.rows, result.shape.length, result.recipe,
+      Plural(result.setting.threads, "thread"),
+      result.setting.cache == CacheState::kProducer
+          ? "producer's"
+          : CacheWord(result.setting.cache));
+  return title;
+}
+
+std::string CaseFacts(const KernelCase& result) {
+  std::string text =
+      fmt::format("{} of {}, {} time; a tensor has {}",
+                  Plural(static_cast<int64_t>(result.times.rounds()), "round"),
+                  Plural(result.times.calls, "call"),
+                  result.uses_processor_time() ? "processor" : "wall",
+                  FormatBytes(result.tensor_bytes));
+  if (result.buffer_sets > 1) {
+    text +=
+        fmt::format(", {} sets of buffers in turn: {}", result.buffer_sets,
+                    FormatBytes(4 * result.tensor_bytes * result.buffer_sets));
+  }
+  return text;
+}
+
+// ---- text
+
+std::string Percent(double share) {
+  return fmt::format("{:.0f} %", 100 * share);
+}
+
+std::vector<std::string> ArmRow(const KernelCase& result, size_t arm) {
+  const PairArm& known = kPairArms[arm];
+  const ArmTimes& times = result.times.arms[arm];
+  std::vector<std::string> row = {
+      std::string(known.name), ShortSeconds(times.Median()),
+      fmt::format("{:.1f}", Bandwidth(result, arm) / 1e9),
+      Percent(ShareOfBest(result, arm))};
+  const bool is_probe = known.kind == ArmKind::kProbe;
+  row.push_back(is_probe
+                    ? ""
+                    : fmt::format("{:.2f}", known.traffic.tensors /
+                                                kPairArms[0].traffic.tensors));
+  row.push_back(
+      is_probe || arm == 0 ? "" : RatioText(result.times.Estimate(arm, 0)));
+  row.push_back(known.kind == ArmKind::kFused
+                    ? RatioText(result.times.Estimate(arm, known.base))
+                    : "");
+  return row;
+}
+
+std::string CaseText(const KernelCase& result, const MachineFacts& machine,
+                     const Terminal& terminal) {
+  Table table("<>>>>>>");
+  table.AddRow({"", "time", "GB/s", "of best", "model", "/ unfused",
+                "/ unfused, same stores"});
+  for (size_t arm = 0; arm < kPairArmCount; ++arm)
+    table.AddRow(ArmRow(result, arm));
+  std::string text = terminal.Paint(Style::kStrong, Title(result)) + "\n" +
+                     Paragraph("", CaseFacts(result), terminal.width) +
+                     table.Render(terminal.width);
+  const auto line = [&](const char* first, const std::string& words) {
+    if (!words.empty()) text += Paragraph(first, words, terminal.width);
+  };
+  line("noise       ",
+       fmt::format("{:.1f} %: what unfused shows against itself",
+                   100 * runtime::NoiseFloor(result.times.Floor())));
+  line("limit       ", Limiter(result, machine));
+  if (result.setting.cache != CacheState::kWarm)
+    line("stores read ", OwnershipText(result));
+  if (IsOutsideOfCaches(result, machine))
+    line("not as modelled: ", AgainstModel(result));
+  line("fusing      ", fmt::format("plain stores: {}", Gain(result, kPlain)));
+  line("            ", fmt::format("streaming: {}", Gain(result, kStreaming)));
+  line("            ", fmt::format("in place: {}", Gain(result, kInPlace)));
+  return text;
+}
+
+struct Tally {
+  int faster = 0, slower = 0, all = 0;
+};
+
+Tally Count(const std::vector<KernelCase>& cases, size_t arm) {
+  Tally tally;
+  for (const KernelCase& result : cases) {
+    const Verdict verdict = result.times.Judge(arm, kPairArms[arm].base);
+    tally.faster += verdict == Verdict::kFaster;
+    tally.slower += verdict == Verdict::kSlower;
+    ++tally.all;
+  }
+  return tally;
+}
+
+std::string TallyText(const char* stores, const Tally& tally) {
+  return fmt::format(
+      "{}: faster in {} of {}, slower in {}, no measurable gain "
+      "in {}",
+      stores, tally.faster, tally.all, tally.slower,
+      tally.all - tally.faster - tally.slower);
+}
+
+std::string SummaryText(const std::vector<KernelCase>& cases, size_t width) {
+  std::string text = "summary: fused against unfused\n";
+  for (const auto& [stores, arm] : {std::pair{"plain stores", kPlain},
+                                    {"streaming", kStreaming},
+                                    {"in place", kInPlace}})
+    text += Paragraph("  ", TallyText(stores, Count(cases, arm)), width);
+  return text +
+         Paragraph(
+             "  ",
+             "Compare within a kind of stores: the rest of a gain is the "
+             "buffers', and unfused ops can have that too. This is the "
+             "pair alone; 'bench MODEL' says what it is in a whole model.",
+             width);
+}
+
+// ---- JSON
+
+Json ToJson(const PairedEstimate& estimate) {
+  return {{"rounds", estimate.rounds},
+          {"ratio", estimate.ratio},
+          {"sign_interval", {estimate.sign.low, estimate.sign.high}},
+          {"bootstrap_interval",
+           {estimate.bootstrap.low, estimate.bootstrap.high}}};
+}
+
+Json ArmToJson(const KernelCase& result, size_t arm) {
+  const PairArm& known = kPairArms[arm];
+  const ArmTimes& times = result.times.arms[arm];
+  const double seconds = times.Median();
+  Json json{{"name", times.name},
+            {"is_probe", known.kind == ArmKind::kProbe},
+            {"median_seconds", seconds},
+            {"nanoseconds_per_row",
+             1e9 * seconds / static_cast<double>(result.shape.rows)},
+            {"modelled_bytes", Bytes(result, arm)},
+            {"explicit_bytes", known.traffic.explicit_tensors *
+                                   static_cast<double>(result.tensor_bytes)},
+            {"bytes_per_second", Bandwidth(result, arm)},
+            {"share_of_best_probe", ShareOfBest(result, arm)},
+            {"against_unfused", ToJson(result.times.Estimate(arm, 0))}};
+  if (known.kind == ArmKind::kFused) {
+    const auto& base = kPairArms[known.base];
+    json["same_stores"] = {
+        {"base", base.name},
+        {"estimate", ToJson(result.times.Estimate(arm, known.base))},
+        {"verdict", runtime::VerdictName(result.times.Judge(arm, known.base))}};
+  }
+  json["seconds"] = times.processes;
+  return json;
+}
+
+Json CaseToJson(const KernelCase& result, const MachineFacts& machine) {
+  Json arms = Json::array();
+  for (size_t arm = 0; arm < kPairArmCount; ++arm)
+    arms.push_back(ArmToJson(result, arm));
+  return {{"recipe", result.recipe},
+          {"type", TypeWord(result.setting.recipe.type)},
+          {"rows", result.shape.rows},
+          {"length", result.shape.length},
+          {"threads", result.setting.threads},
+          {"cache", CacheWord(result.setting.cache)},
+          {"tensor_bytes", result.tensor_bytes},
+          {"buffer_sets", result.buffer_sets},
+          {"calls_per_epoch", result.times.calls},
+          {"rounds", result.times.rounds()},
+          {"clock", result.uses_processor_time() ? "processor" : "wall"},
+          {"noise_floor", runtime::NoiseFloor(result.times.Floor())},
+          {"limiter", Limiter(result, machine)},
+          {"arms", std::move(arms)}};
+}
+
+}  // namespace
+
+std::string MachineText(const MachineFacts& machine, size_t width) {
+  const auto size = [](int64_t bytes) {
+    return bytes == 0 ? std::string("?")
+                      : FormatBytes(static_cast<uint64_t>(bytes));
+  };
+  return Paragraph(
+      "",
+      fmt::format("{}, {}, caches {} / {} / {}, memory {}, {}, governor {}, "
+                  "load {:.1f}, {}",
+                  machine.cpu, Plural(machine.cores, "core"), size(machine.l1),
+                  size(machine.l2), size(machine.last_level_cache),
+                  size(machine.memory), machine.simd, machine.governor,
+                  machine.load, machine.date),
+      width);
+}
+
+std::string ToText(const std::vector<KernelCase>& cases,
+                   const MachineFacts& machine, const Terminal& terminal) {
+  std::string text = MachineText(machine, terminal.width) + "\n";
+  for (const KernelCase& result : cases)
+    text += CaseText(result, machine, terminal) + "\n";
+  return text + SummaryText(cases, terminal.width);
+}
+
+Json ToJson(const std::vector<KernelCase>& cases, const MachineFacts& machine) {
+  Json rows = Json::array();
+  for (const KernelCase& result : cases)
+    rows.push_back(CaseToJson(result, machine));
+  return {{"machine", tool::ToJson(machine)}, {"cases", std::move(rows)}};
+}
+
+}  // namespace addnorm::tool

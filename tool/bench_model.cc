@@ -1,0 +1,205 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/bench_model.h"
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "passes/fused_op.h"
+#include "passes/ir/status_macros.h"
+#include "proto/errors.h"
+#include "runtime/bench_harness.h"
+#include "runtime/compare.h"
+#include "runtime/executor.h"
+#include "tool/fusion.h"
+
+namespace addnorm::tool {
+namespace {
+
+using runtime::Executor;
+using runtime::Tensor;
+using Nodes = absl::flat_hash_set<const ir::Node*>;
+
+// The time of some nodes, with what is inside of them.
+class SiteTimer : public runtime::RunObserver {
+ public:
+  explicit SiteTimer(Nodes nodes) : nodes_(std::move(nodes)) {}
+
+  void BeforeNode(const runtime::Step& step, std::span<const Tensor>) override {
+    if (nodes_.contains(step.node) && depth_++ == 0) start_ = Clock::now();
+  }
+  void AfterNode(const runtime::Step& step, std::span<const Tensor>) override {
+    if (nodes_.contains(step.node) && --depth_ == 0)
+      time_ += Clock::now() - start_;
+  }
+  // Seconds since the last Take.
+  double Take() { return std::exchange(time_, {}).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Nodes nodes_;
+  int depth_ = 0;
+  Clock::time_point start_;
+  std::chrono::duration<double> time_{0};
+};
+
+// Calls of fused ops, and the nodes whose messages are listed.
+Nodes SiteNodes(ir::Model& model,
+                const absl::flat_hash_set<ir::Source>& sources,
+                int64_t& calls) {
+  Nodes nodes;
+  for (const ir::Graph* graph : model.AllGraphs()) {
+    for (const ir::Node& node : graph->nodes()) {
+      const bool is_call = node.domain() == passes::kFusedDomain;
+      calls += is_call ? 1 : 0;
+      if (is_call || sources.contains(node.source)) nodes.insert(&node);
+    }
+  }
+  return nodes;
+}
+
+absl::flat_hash_set<ir::Source> ErasedSources(ir::Model& model) {
+  absl::flat_hash_set<ir::Source> sources;
+  for (const ir::Graph* graph : model.AllGraphs()) {
+    const auto& erased = graph->erased_sources();
+    sources.insert(erased.begin(), erased.end());
+  }
+  sources.erase(ir::kNoSource);
+  return sources;
+}
+
+// A model that runs again and again on the same inputs.
+class Side {
+ public:
+  Side(LoadedModel loaded, Nodes sites)
+      : loaded_(std::move(loaded)), timer_(std::move(sites)) {}
+
+  absl::Status SetUp(const ModelBenchRequest& request, bool row_kernels) {
+    ASSIGN_OR_RETURN(executor_, Executor::Create(*loaded_.model,
+                                                 {.threads = request.threads,
+                                                  .observer = &timer_,
+                                                  .row_kernels = row_kernels}));
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::vector<Tensor>> Run(const std::vector<Tensor>& inputs) {
+    executor_->memory().ResetPeak();
+    return executor_->Run(inputs);
+  }
+  size_t peak_bytes() { return executor_->memory().peak(); }
+  SiteTimer& timer() { return timer_; }
+
+ private:
+  LoadedModel loaded_;
+  SiteTimer timer_;
+  std::unique_ptr<Executor> executor_;
+};
+
+class ModelBencher {
+ public:
+  ModelBencher(const ModelBenchRequest& request, Side& unfused, Side& fused,
+               ModelBench& result)
+      : request_(request),
+        sides_{&unfused, &unfused, &fused},
+        result_(result) {}
+
+  // The first runs: they read weights, and give bits and peaks.
+  absl::Status Check() {
+    std::vector<Tensor> outputs[3];
+    for (const size_t arm : {size_t{kUnfusedModel}, size_t{kFusedModel}}) {
+      ASSIGN_OR_RETURN(outputs[arm], sides_[arm]->Run(result_.inputs.tensors));
+    }
+    result_.has_same_bits = true;
+    for (size_t i = 0; i < outputs[0].size(); ++i) {
+      result_.has_same_bits &=
+          runtime::Compare(outputs[0][i], outputs[kFusedModel][i]).is_equal();
+    }
+    // Once more: now the weights, and nothing else, are there already.
+    for (const size_t arm : {size_t{kUnfusedModel}, size_t{kFusedModel}}) {
+      ASSIGN_OR_RETURN(outputs[arm], sides_[arm]->Run(result_.inputs.tensors));
+    }
+    result_.unfused_peak_bytes = sides_[kUnfusedModel]->peak_bytes();
+    result_.fused_peak_bytes = sides_[kFusedModel]->peak_bytes();
+    return absl::OkStatus();
+  }
+
+  absl::Status Measure() {
+    const std::vector<runtime::BenchArm> arms = {MakeArm("unfused", 0),
+                                                 MakeArm("unfused again", 1),
+                                                 MakeArm("fused", 2)};
+    const std::vector<size_t> bases = {0, 0, 0};
+    runtime::Timings timings =
+        runtime::Interleave(arms, {.seconds = request_.seconds,
+                                   .least_rounds = request_.least_rounds,
+                                   .seed = request_.inputs.seed,
+                                   .on_progress = [this](double share) {
+                                     if (request_.on_progress)
+                                       request_.on_progress(share);
+                                     return failure_.ok();
+                                   }});
+    RETURN_IF_ERROR(failure_);
+    runtime::Timings of_sites = timings;
+    of_sites.seconds = std::move(site_seconds_);
+    result_.whole = MakeCase(arms, bases, std::move(timings));
+    result_.parts = MakeCase(arms, bases, std::move(of_sites));
+    return absl::OkStatus();
+  }
+
+ private:
+  runtime::BenchArm MakeArm(const char* name, size_t arm) {
+    runtime::BenchArm made{name, [this, arm] {
+                             const auto outputs =
+                                 sides_[arm]->Run(result_.inputs.tensors);
+                             if (!outputs.ok())
+                               failure_.Update(outputs.status());
+                           }};
+    made.before_epoch = [this, arm] { sides_[arm]->timer().Take(); };
+    made.after_epoch = [this, arm](int64_t calls) {
+      site_seconds_[arm].push_back(sides_[arm]->timer().Take() /
+                                   static_cast<double>(calls));
+    };
+    return made;
+  }
+
+  const ModelBenchRequest& request_;
+  Side* sides_[3];
+  ModelBench& result_;
+  absl::Status failure_;
+  std::vector<std::vector<double>> site_seconds_{3};
+};
+
+absl::Status Measure(LoadedModel unfused, LoadedModel fused,
+                     const ModelBenchRequest& request, ModelBench& result) {
+  const auto sources = ErasedSources(*fused.model);
+  Nodes unfused_sites = SiteNodes(*unfused.model, sources, result.fused_before);
+  Nodes fused_sites = SiteNodes(*fused.model, {}, result.sites);
+  if (result.sites == 0) return absl::OkStatus();
+  Side unfused_side(std::move(unfused), std::move(unfused_sites));
+  Side fused_side(std::move(fused), std::move(fused_sites));
+  RETURN_IF_ERROR(unfused_side.SetUp(request, /*row_kernels=*/false));
+  RETURN_IF_ERROR(fused_side.SetUp(request, /*row_kernels=*/true));
+  ModelBencher bencher(request, unfused_side, fused_side, result);
+  RETURN_IF_ERROR(bencher.Check());
+  return bencher.Measure();
+}
+
+}  // namespace
+
+absl::StatusOr<ModelBench> BenchModel(std::shared_ptr<proto::ModelFile> file,
+                                      const ModelBenchRequest& request) {
+  ModelBench result;
+  result.name = file->name();
+  result.seed = request.inputs.seed;
+  result.threads = request.threads;
+  ASSIGN_OR_RETURN(LoadedModel unfused, Load(file));
+  ASSIGN_OR_RETURN(LoadedModel fused, Load(file));
+  RETURN_IF_ERROR(Fuse(fused).status());
+  ASSIGN_OR_RETURN(result.inputs, GatherInputs(*unfused.model, request.inputs));
+  const absl::Status status =
+      Measure(std::move(unfused), std::move(fused), request, result);
+  if (!status.ok()) return proto::WithContext(status, file->name());
+  return result;
+}
+
+}  // namespace addnorm::tool

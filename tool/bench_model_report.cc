@@ -1,0 +1,147 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/bench_model_report.h"
+
+#include <utility>
+
+#include "fmt/format.h"
+#include "passes/ir/printable.h"
+#include "tool/bench_kernel_report.h"
+#include "tool/report.h"
+
+namespace addnorm::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using runtime::Verdict;
+
+// How much of the unfused run is in its sites.
+double SiteShare(const ModelBench& bench) {
+  const double whole = bench.whole.arms[kUnfusedModel].Median();
+  return whole > 0 ? bench.parts.arms[kUnfusedModel].Median() / whole : 0;
+}
+
+std::string Dims(const ModelBench& bench) {
+  std::string text;
+  for (const ChosenDim& dim : bench.inputs.dims) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ",
+                        ir::Printable(dim.symbol), dim.value);
+  }
+  return text;
+}
+
+std::string TimesText(const ModelBench& bench, size_t width) {
+  Table table("<>>>>>");
+  table.AddRow({"", "end to end", "/ unfused", "sites alone", "/ unfused",
+                "peak memory"});
+  for (size_t arm = 0; arm < bench.whole.arms.size(); ++arm) {
+    const size_t peak =
+        arm == kFusedModel ? bench.fused_peak_bytes : bench.unfused_peak_bytes;
+    const auto ratio = [&](const BenchCase& times) {
+      return arm == kUnfusedModel ? std::string()
+                                  : RatioText(times.Estimate(arm, 0));
+    };
+    table.AddRow(
+        {bench.whole.arms[arm].name,
+         ShortSeconds(bench.whole.arms[arm].Median()), ratio(bench.whole),
+         ShortSeconds(bench.parts.arms[arm].Median()), ratio(bench.parts),
+         arm == kUnfusedModelAgain ? "" : FormatBytes(peak)});
+  }
+  return table.Render(width);
+}
+
+std::string ShareText(const ModelBench& bench) {
+  return fmt::format(
+      "the sites are {:.2g} % of the unfused run ({}); fusing cannot gain more "
+      "than that, and what the runtime spends between fewer nodes",
+      100 * SiteShare(bench), Plural(bench.sites, "site"));
+}
+
+std::string InWords(const BenchCase& times) {
+  return tool::InWords(times.Estimate(kFusedModel, kUnfusedModel),
+                       times.Judge(kFusedModel, kUnfusedModel));
+}
+
+Json CaseToJson(const char* what, const BenchCase& times) {
+  Json arms = Json::array();
+  for (size_t arm = 0; arm < times.arms.size(); ++arm) {
+    const runtime::PairedEstimate estimate = times.Estimate(arm, 0);
+    arms.push_back(
+        {{"name", times.arms[arm].name},
+         {"median_seconds", times.arms[arm].Median()},
+         {"against_unfused",
+          {{"rounds", estimate.rounds},
+           {"ratio", estimate.ratio},
+           {"sign_interval", {estimate.sign.low, estimate.sign.high}},
+           {"bootstrap_interval",
+            {estimate.bootstrap.low, estimate.bootstrap.high}}}},
+         {"seconds", times.arms[arm].processes}});
+  }
+  return {{"what", what},
+          {"rounds", times.rounds()},
+          {"calls_per_epoch", times.calls},
+          {"noise_floor", runtime::NoiseFloor(times.Floor())},
+          {"verdict",
+           runtime::VerdictName(times.Judge(kFusedModel, kUnfusedModel))},
+          {"arms", std::move(arms)}};
+}
+
+}  // namespace
+
+std::string ToText(const ModelBench& bench, const MachineFacts& machine,
+                   const Terminal& terminal) {
+  const std::string name = ir::Printable(bench.name);
+  if (bench.sites == 0) {
+    return fmt::format(
+        "{}: no residual Add with an RMSNorm, so nothing to fuse or measure\n",
+        name);
+  }
+  const size_t width = terminal.width;
+  const std::string dims = Dims(bench);
+  std::string text = MachineText(machine, width) + "\n" +
+                     terminal.Paint(Style::kStrong, name) + "\n";
+  text += Paragraph(
+      "",
+      fmt::format("{}, {}, {} of {}{}{}", Plural(bench.sites, "site"),
+                  Plural(bench.threads, "thread"),
+                  Plural(static_cast<int64_t>(bench.whole.rounds()), "round"),
+                  Plural(bench.whole.calls, "run"), dims.empty() ? "" : "; ",
+                  dims),
+      width);
+  text += TimesText(bench, width);
+  const auto line = [&](const char* first, const std::string& words) {
+    text += Paragraph(first, words, width);
+  };
+  line("noise       ",
+       fmt::format("{:.1f} %: what unfused shows against itself",
+                   100 * runtime::NoiseFloor(bench.whole.Floor())));
+  line("outputs     ", bench.has_same_bits
+                           ? "fused and unfused have the same bits"
+                           : "fused and unfused DIFFER; see 'onnx-addnorm "
+                             "verify'");
+  line("sites       ", "fused: " + InWords(bench.parts));
+  line("share       ", ShareText(bench));
+  line("end to end  ", "fused: " + InWords(bench.whole));
+  return text;
+}
+
+Json ToJson(const ModelBench& bench, const MachineFacts& machine) {
+  Json dims = Json::array();
+  for (const ChosenDim& dim : bench.inputs.dims)
+    dims.push_back({{"symbol", dim.symbol}, {"value", dim.value}});
+  Json json{
+      {"machine", ToJson(machine)}, {"model", bench.name},
+      {"sites", bench.sites},       {"sites_fused_before", bench.fused_before},
+      {"threads", bench.threads},   {"seed", bench.seed},
+      {"dims", std::move(dims)},    {"cases", Json::array()}};
+  if (bench.sites == 0) return json;
+  json["has_same_bits"] = bench.has_same_bits;
+  json["site_share"] = SiteShare(bench);
+  json["unfused_peak_bytes"] = bench.unfused_peak_bytes;
+  json["fused_peak_bytes"] = bench.fused_peak_bytes;
+  json["cases"] = {CaseToJson("end to end", bench.whole),
+                   CaseToJson("sites", bench.parts)};
+  return json;
+}
+
+}  // namespace addnorm::tool

@@ -1,0 +1,101 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/bench_result.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "fmt/format.h"
+
+namespace addnorm::tool {
+namespace {
+
+using runtime::Interval;
+using runtime::PairedEstimate;
+using runtime::Verdict;
+
+// "19 % faster", "2.4 % slower": time saved, or time more.
+std::string Change(double ratio) {
+  const double percent = 100 * std::abs(1 - ratio);
+  return fmt::format("{:.{}f} % {}", percent, percent < 10 ? 1 : 0,
+                     ratio < 1 ? "faster" : "slower");
+}
+
+}  // namespace
+
+double ArmTimes::Median() const {
+  std::vector<double> all;
+  for (const auto& rounds : processes)
+    all.insert(all.end(), rounds.begin(), rounds.end());
+  return runtime::Median(std::move(all));
+}
+
+PairedEstimate BenchCase::Estimate(size_t arm, size_t base) const {
+  std::vector<runtime::PairedTimes> times;
+  for (size_t i = 0; i < arms[arm].processes.size(); ++i)
+    times.push_back({arms[arm].processes[i], arms[base].processes[i]});
+  return runtime::EstimateRatio(times);
+}
+
+Verdict BenchCase::Judge(size_t arm, size_t base) const {
+  return runtime::Judge(Estimate(arm, base), Floor());
+}
+
+size_t BenchCase::rounds() const {
+  size_t rounds = 0;
+  for (const auto& process : arms[0].processes) rounds += process.size();
+  return rounds;
+}
+
+BenchCase MakeCase(const std::vector<runtime::BenchArm>& arms,
+                   const std::vector<size_t>& bases, runtime::Timings timings) {
+  BenchCase made;
+  made.calls = timings.calls;
+  for (size_t i = 0; i < arms.size(); ++i) {
+    made.arms.push_back(
+        {arms[i].name, bases[i], {std::move(timings.seconds[i])}});
+  }
+  return made;
+}
+
+std::string InWords(const PairedEstimate& estimate, Verdict verdict) {
+  const Interval interval = estimate.Widest();
+  switch (verdict) {
+    case Verdict::kTooFewRounds:
+      return fmt::format("too few rounds for a verdict ({})", estimate.rounds);
+    case Verdict::kNoDifference:
+      return "the same within 2 %";
+    case Verdict::kNothingMeasurable:
+      if (!interval.Contains(1)) {
+        return fmt::format(
+            "no measurable difference (between {} and {}, within the noise)",
+            Change(interval.low), Change(interval.high));
+      }
+      return fmt::format("no measurable difference ({} to {})",
+                         Change(interval.low), Change(interval.high));
+    case Verdict::kFaster:
+    case Verdict::kSlower:
+      break;
+  }
+  return fmt::format(
+      "{} ({:.1f} to {:.1f} %)", Change(estimate.ratio),
+      100 * std::min(std::abs(1 - interval.high), std::abs(1 - interval.low)),
+      100 * std::max(std::abs(1 - interval.high), std::abs(1 - interval.low)));
+}
+
+std::string RatioText(const PairedEstimate& estimate) {
+  if (estimate.rounds == 0) return "-";
+  const Interval interval = estimate.Widest();
+  return fmt::format("{:.3f} [{:.2f}, {:.2f}]", estimate.ratio, interval.low,
+                     interval.high);
+}
+
+std::string ShortSeconds(double seconds) {
+  if (seconds < 1e-6) return fmt::format("{:.0f} ns", seconds * 1e9);
+  if (seconds < 1e-3) return fmt::format("{:.2f} µs", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.2f} ms", seconds * 1e3);
+  return fmt::format("{:.2f} s", seconds);
+}
+
+}  // namespace addnorm::tool

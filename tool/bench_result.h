@@ -1,0 +1,59 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `bench` measured, before anything is made of it: raw times by case, arm,
+// process and round; and the comparisons that text and JSON both need.
+//
+//   const PairedEstimate gain = result.Estimate(kFused, kUnfused);
+#ifndef ADDNORM_TOOL_BENCH_RESULT_H_
+#define ADDNORM_TOOL_BENCH_RESULT_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/bench_harness.h"
+#include "runtime/paired_statistics.h"
+
+namespace addnorm::tool {
+
+struct ArmTimes {
+  std::string name;
+  size_t base = 0;  // the arm to compare with, like for like
+  // Seconds of a call, by process and round.
+  std::vector<std::vector<double>> processes;
+
+  double Median() const;
+};
+
+// Arms that were timed in the same rounds. Arm 0 is the base, arm 1 the same
+// once more: what these differ by is noise.
+struct BenchCase {
+  std::vector<ArmTimes> arms;
+  int64_t calls = 1;  // in an epoch
+
+  runtime::PairedEstimate Estimate(size_t arm, size_t base) const;
+  runtime::Verdict Judge(size_t arm, size_t base) const;
+  runtime::PairedEstimate Floor() const { return Estimate(1, 0); }
+  size_t rounds() const;
+};
+
+// The arms' names and times, each with the base of its place.
+BenchCase MakeCase(const std::vector<runtime::BenchArm>& arms,
+                   const std::vector<size_t>& bases, runtime::Timings timings);
+
+// "19 % faster (16 to 22 %)", "no measurable difference (3 % faster to 2 %
+// slower)", "the same within 2 %", "too few rounds for a verdict (3)".
+std::string InWords(const runtime::PairedEstimate& estimate,
+                    runtime::Verdict verdict);
+
+// "0.812 [0.79, 0.84]", or "-" without rounds.
+std::string RatioText(const runtime::PairedEstimate& estimate);
+
+// "950 ns", "3.20 µs", "2.05 ms", "1.25 s".
+std::string ShortSeconds(double seconds);
+
+}  // namespace addnorm::tool
+
+#endif  // ADDNORM_TOOL_BENCH_RESULT_H_

@@ -1,0 +1,241 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// bench M, bench --kernel: what fusing gains on this machine, in a model and by
+// itself.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/App.hpp"
+#include "fmt/format.h"
+#include "passes/ir/status_macros.h"
+#include "proto/text.h"
+#include "tool/bench_kernel.h"
+#include "tool/bench_kernel_report.h"
+#include "tool/bench_model.h"
+#include "tool/bench_model_report.h"
+#include "tool/bench_restarts.h"
+#include "tool/commands.h"
+#include "tool/progress.h"
+#include "tool/report.h"
+#include "tool/run_inputs.h"
+
+namespace addnorm::tool {
+namespace {
+
+struct Options {
+  std::string model;
+  std::string inputs;
+  std::vector<std::string> dims;
+  int restarts = 1;
+  bool kernel = false;
+  bool quick = false;
+  std::vector<std::string> recipes, types, shapes, caches;
+  std::vector<int> threads;
+  std::optional<double> seconds;
+  uint64_t seed = 0;
+};
+
+// Rounds that are made even if they take longer than the default time.
+constexpr size_t kLeastRounds = 11;
+constexpr double kSecondsOfCase = 1;
+constexpr double kQuickSecondsOfCase = 0.25;
+constexpr double kSecondsOfModel = 10;
+
+using Words = std::vector<std::string>;
+
+Words Or(const Words& given, Words otherwise) {
+  return given.empty() ? std::move(otherwise) : given;
+}
+
+absl::StatusOr<KernelSweep> SweepOf(const Options& options) {
+  KernelSweep sweep;
+  const bool quick = options.quick;
+  ASSIGN_OR_RETURN(sweep.recipes,
+                   ParseRecipes(Or(options.recipes, {"reciprocal"})));
+  ASSIGN_OR_RETURN(sweep.types,
+                   ParseTypes(Or(options.types,
+                                 quick ? Words{"f32"} : Words{"f32", "f16"})));
+  ASSIGN_OR_RETURN(
+      sweep.shapes,
+      ParseShapes(
+          Or(options.shapes, quick ? Words{"1x4096", "512x4096"}
+                                   : Words{"1x4096", "32x4096", "512x4096"})));
+  ASSIGN_OR_RETURN(
+      sweep.caches,
+      ParseCaches(
+          Or(options.caches, quick ? Words{"cold"} : Words{"warm", "cold"})));
+  sweep.threads = options.threads.empty() ? std::vector<int>{DefaultThreads()}
+                                          : options.threads;
+  sweep.seconds =
+      options.seconds.value_or(quick ? kQuickSecondsOfCase : kSecondsOfCase);
+  sweep.least_rounds = options.seconds ? 1 : kLeastRounds;
+  sweep.seed = options.seed;
+  return sweep;
+}
+
+// Of thousandths, so that a case in progress shows.
+std::string CaseProgressText(uint64_t done, uint64_t total, double seconds) {
+  const double share = static_cast<double>(done) /
+                       static_cast<double>(std::max<uint64_t>(total, 1));
+  std::string text = fmt::format("measuring: {:.0f} %", 100 * share);
+  if (share > 0.05)
+    text += fmt::format(", {:.0f} s left", seconds * (1 - share) / share);
+  return text;
+}
+
+absl::StatusOr<Answer> RunKernels(const Options& options,
+                                  const Session& session) {
+  ASSIGN_OR_RETURN(KernelSweep sweep, SweepOf(options));
+  const MachineFacts machine = GatherMachineFacts();
+  Progress progress(session.terminal.shows_progress, CaseProgressText);
+  sweep.on_progress = [&](double done, size_t total) {
+    progress.Update(static_cast<uint64_t>(done * 1000), total * 1000);
+  };
+  ASSIGN_OR_RETURN(std::vector<KernelCase> cases, BenchKernels(sweep));
+  progress.Erase();
+  std::vector<BenchCase*> times;
+  for (KernelCase& result : cases) times.push_back(&result.times);
+  RETURN_IF_ERROR(AddRestarts(options.restarts - 1, times));
+  Answer answer;
+  answer.text = ToText(cases, machine, session.terminal);
+  answer.json = ToJson(cases, machine);
+  return answer;
+}
+
+absl::StatusOr<Answer> RunModel(const Options& options,
+                                const Session& session) {
+  ModelBenchRequest request;
+  request.inputs = {.folder = options.inputs, .seed = options.seed};
+  ASSIGN_OR_RETURN(request.inputs.dims, ParseDims(options.dims));
+  request.threads =
+      options.threads.empty() ? DefaultThreads() : options.threads[0];
+  request.seconds =
+      options.seconds.value_or(options.quick ? 1 : kSecondsOfModel);
+  request.least_rounds = options.seconds ? 1 : kLeastRounds;
+  const MachineFacts machine = GatherMachineFacts();
+  Progress progress(session.terminal.shows_progress, CaseProgressText);
+  request.on_progress = [&](double share) {
+    progress.Update(static_cast<uint64_t>(share * 1000), 1000);
+  };
+  ASSIGN_OR_RETURN(auto file, proto::OpenModelOrText(options.model));
+  ASSIGN_OR_RETURN(ModelBench bench, BenchModel(std::move(file), request));
+  progress.Erase();
+  if (bench.sites > 0) {
+    RETURN_IF_ERROR(
+        AddRestarts(options.restarts - 1, {&bench.whole, &bench.parts}));
+  }
+  Answer answer;
+  answer.text = ToText(bench, machine, session.terminal);
+  answer.json = ToJson(bench, machine);
+  if (bench.sites > 0 && !bench.has_same_bits) {
+    answer.exit_code = ExitCode::kNo;
+    answer.failure = Failure{"the fused model gives other bits",
+                             "'onnx-addnorm verify' says where"};
+  }
+  return answer;
+}
+
+absl::Status CheckOptions(const Options& options) {
+  const auto refused = [](const char* what) {
+    return absl::FailedPreconditionError(what);
+  };
+  if (options.kernel && !options.model.empty())
+    return refused("--kernel measures the pair by itself, without a MODEL");
+  if (options.kernel && (!options.inputs.empty() || !options.dims.empty()))
+    return refused("--inputs and --dim are for a MODEL, not for --kernel");
+  if (options.kernel) return absl::OkStatus();
+  if (options.model.empty()) {
+    return refused(
+        "what is to be measured?\nhint: give a MODEL, or --kernel for the pair "
+        "by itself");
+  }
+  if (!options.recipes.empty() || !options.types.empty() ||
+      !options.shapes.empty() || !options.caches.empty())
+    return refused(
+        "--recipes, --types, --shapes and --caches are for --kernel");
+  if (options.threads.size() > 1)
+    return refused("--threads: a list is for --kernel; a MODEL takes one");
+  if (options.restarts > 1 && options.model == "-")
+    return refused("--restarts: standard input cannot be read again");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
+  RETURN_IF_ERROR(CheckOptions(options));
+  return options.kernel ? RunKernels(options, session)
+                        : RunModel(options, session);
+}
+
+constexpr const char* kExamples = R"(Examples:
+  onnx-addnorm bench model.onnx --dim sequence=128
+  onnx-addnorm bench --kernel --quick
+  onnx-addnorm bench --kernel --types f32,bf16 --shapes 1x4096,512x5120
+  onnx-addnorm bench --kernel --shapes models --threads 1,2 --json
+
+All arms run in one process, one epoch of each in each round, in an order drawn
+for each round; ratios are medians of those of single rounds, with 95 % intervals
+(the wider of a sign test's and a block bootstrap's). A verdict also has to be
+larger than what an arm shows against itself. "model" is the memory traffic by
+the model, cache lines that stores read first included; "of best" is the share of
+the best of four probes (read, copy, streaming copy, add).
+
+Recipes: reciprocal x * (1 / rms) * w, as Llama; divide x / rms * w, as
+RMSNormalization; late: rounded once, after w. Caches: warm, cold (buffers in
+turn), producer (b just written, a cold). Shapes: ROWSxLENGTH, or 'models': 1,
+32, 512, 2048 rows of 2048, 3072, 4096, 5120, 8192.)";
+
+}  // namespace
+
+RunFunction AddBench(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.footer(kExamples);
+  app.add_option("MODEL", options->model,
+                 "Measured as it is against fused in memory")
+      ->option_text(" ");
+  app.add_flag("--kernel", options->kernel,
+               "Measure the pair by itself, without a model");
+  app.add_flag("--quick", options->quick, "Fewer cases, for less time each");
+  const auto add_list = [&](const char* name, auto& value, const char* what) {
+    app.add_option(name, value, what)->option_text("LIST")->delimiter(',');
+  };
+  add_list("--recipes", options->recipes,
+           "reciprocal, divide, late (default: reciprocal)");
+  add_list("--types", options->types, "f32, f16, bf16, f64 (default: f32,f16)");
+  add_list("--shapes", options->shapes,
+           "ROWSxLENGTH, or models (default:\n1x4096,32x4096,512x4096)");
+  add_list("--caches", options->caches,
+           "warm, cold, producer (default: warm,cold)");
+  app.add_option("--threads", options->threads,
+                 "Numbers of threads (default: all cores)")
+      ->option_text("LIST")
+      ->delimiter(',')
+      ->check(CLI::Range(1, kMostThreads));
+  app.add_option("--seconds", options->seconds,
+                 "For a MODEL (default: 10) or each case of --kernel (1);\n"
+                 "too few make no verdict")
+      ->option_text("S")
+      ->check(CLI::Range(0.001, 1e6));
+  app.add_option("--inputs", options->inputs,
+                 "Folder with input_N.pb or NAME.npy; else they are generated")
+      ->option_text("DIR");
+  app.add_option("--dim", options->dims,
+                 "A symbolic dimension of generated inputs; can be repeated")
+      ->option_text("NAME=N")
+      ->take_all();
+  app.add_option("--restarts", options->restarts,
+                 "Processes to measure in, one after the other (default: 1)")
+      ->option_text("N")
+      ->check(CLI::Range(1, 1000));
+  app.add_option("--seed", options->seed,
+                 "Of values and of the order of arms (default: 0)")
+      ->option_text("N");
+  return [options](const Session& session) { return Run(*options, session); };
+}
+
+}  // namespace addnorm::tool
