@@ -14,7 +14,7 @@
 
 #include "fmt/format.h"
 #include "passes/ir/status_macros.h"
-#include "runtime/kernels/cast_element.h"
+#include "runtime/element_cast.h"
 #include "runtime/kernels/memory_probes.h"
 #include "runtime/kernels/row_ops.h"
 #include "runtime/tensor.h"

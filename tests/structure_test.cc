@@ -180,4 +180,83 @@ TEST_CASE("inputs and outputs belong to the structure", "[structure]") {
         "output 0 is 'z' (float), expected 'y' (float)");
 }
 
+// Each model, and one that a proof must not take for it.
+constexpr std::string_view kHead =
+    "<ir_version: 10, opset_import: [\"\" : 18, \"my\" : 1]> ";
+struct Trap {
+  std::string_view what, a, b;
+};
+constexpr Trap kTraps[] = {
+    {"parameters of a loop inside a call of a loop's body",
+     R"(g (int64 n, bool t) => (int64[k,m] y) {
+          y = Loop(n, t)<body = b (int64 i, bool c) => (bool d, int64[m] o) {
+            d = Identity(c) o = my.F(i) }> }
+        <domain: "my", opset_import: ["" : 18]>
+        F (q) => (r) {
+          n = Constant<value_int = 2>() t = Constant<value = bool {1}>()
+          r = Loop(n, t)<body = b (int64 i, bool c) => (bool d, int64 o) {
+            d = Identity(c) o = Identity(q) }> })",
+     R"(g (int64 n, bool t) => (int64[k,m] y) {
+          y = Loop(n, t)<body = b (int64 i, bool c) => (bool d, int64[m] o) {
+            d = Identity(c) o = my.F(i) }> }
+        <domain: "my", opset_import: ["" : 18]>
+        F (q) => (r) {
+          n = Constant<value_int = 2>() t = Constant<value = bool {1}>()
+          r = Loop(n, t)<body = b (int64 i, bool c) => (bool d, int64 o) {
+            d = Identity(c) o = Identity(i) }> })"},
+    {"a rank that only a declaration says",
+     R"(g (float[2] x) => (float[k] y) <float[1,1] e = {2}, float[a,b] o> {
+          o = Abs(x) p = Add(o, e) s = Shape(p) y = Cast<to = 1>(s) })",
+     R"(g (float[2] x) => (float[k] y) <float e = {2}, float[a,b] o> {
+          o = Abs(x) p = Add(o, e) s = Shape(p) y = Cast<to = 1>(s) })"},
+    {"a rank that a reduction without axes does not have",
+     R"(g (float x) => (float[k] y) <float[1] e = {2}, int64[0] a = {}> {
+          m = ReduceSum(x, a) p = Add(m, e) s = Shape(p) y = Cast<to = 1>(s) })",
+     R"(g (float x) => (float[k] y) <float e = {2}, int64[0] a = {}> {
+          m = ReduceSum(x, a) p = Add(m, e) s = Shape(p) y = Cast<to = 1>(s) })"},
+    {"a Cast of a constant below the range of float16",
+     R"(g (float[2] x) => (float[2] y) <float e = {9.313225746154785e-10}> {
+          h = Cast<to = 10>(e) f = Cast<to = 1>(h) y = Mul(x, f) })",
+     R"(g (float[2] x) => (float[2] y) <float e = {9.313225746154785e-10}> {
+          y = Mul(x, e) })"},
+    {"the number of results",
+     "g (float[6] x) => (float[k] y) { y, b = Split<num_outputs = 2>(x) }",
+     "g (float[6] x) => (float[k] y) { y, b, c = Split<num_outputs = 2>(x) }"},
+    {"two draws in two calls",
+     R"(g (float[2] x) => (float[2] y) { a = my.F(x) b = my.F(x) y = Sub(a, b) }
+        <domain: "my", opset_import: ["" : 18]>
+        F (q) => (r) { r = RandomNormalLike(q) })",
+     R"(g (float[2] x) => (float[2] y) { a = my.F(x) y = Sub(a, a) }
+        <domain: "my", opset_import: ["" : 18]>
+        F (q) => (r) { r = RandomNormalLike(q) })"},
+    {"the shape of an input",
+     "g (float[2,3] x) => (float y) { y = ReduceSum<keepdims = 0>(x) }",
+     "g (float[6] x) => (float y) { y = ReduceSum<keepdims = 0>(x) }"},
+};
+
+TEST_CASE("a proof is not fooled by", "[structure]") {
+  for (const Trap& trap : kTraps) {
+    INFO(trap.what);
+    CHECK_FALSE(Compare(std::string(kHead) + std::string(trap.a),
+                        std::string(kHead) + std::string(trap.b))
+                    .is_equal());
+  }
+}
+
+TEST_CASE("a function's default is what a call leaves out", "[structure]") {
+  constexpr std::string_view kCall =
+      "g (float[2] x) => (float[2] y) { y = my.F(x) } "
+      "<domain: \"my\", opset_import: [\"\" : 18]> "
+      "F <e: float = 0.25> (a) => (r) { r = LeakyRelu<alpha: float = @e>(a) }";
+  constexpr std::string_view kNode =
+      "g (float[2] x) => (float[2] y) { y = LeakyRelu<alpha = 0.25>(x) }";
+  constexpr std::string_view kOther =
+      "g (float[2] x) => (float[2] y) { y = LeakyRelu<alpha = 0.5>(x) }";
+  const auto model = [](std::string_view text) {
+    return std::string(kHead) + std::string(text);
+  };
+  CHECK(Compare(model(kCall), model(kNode)).is_equal());
+  CHECK_FALSE(Compare(model(kCall), model(kOther)).is_equal());
+}
+
 }  // namespace addnorm

@@ -179,7 +179,8 @@ RunFunction AddVerify(CLI::App& app) {
       ->check(CLI::Range(1, kMostThreads));
   app.add_option("--max-ulp", options->max_ulps,
                  "Allow outputs to differ by so many units in the last place")
-      ->option_text("N");
+      ->option_text("N")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 62));
   app.add_flag("--strict-nan", options->strict_nan,
                "What may change payloads of NaN is a difference: swapped\n"
                "operands of Add or Mul");

@@ -220,7 +220,10 @@ void Verifier::CompareRuns() {
     return;
   }
   const absl::Status status = RunRounds();
-  if (!status.ok()) result_.run_reason = Message(status);
+  if (status.ok()) return;
+  result_.run_reason = Message(status);
+  result_.only_b_fails =
+      !absl::IsUnimplemented(status) && result_.run_reason.rfind("B: ", 0) == 0;
 }
 
 Verdict Verifier::Decide() const {

@@ -53,6 +53,8 @@ struct Verification {
   Verdict verdict = Verdict::kNotComparable;
   // "" where the layer ran; else why it did not.
   std::string structure_reason, kernels_reason, run_reason;
+  // A node of B failed on values that A computes.
+  bool only_b_fails = false;
   passes::Structure structure;
   KernelCheck kernels;
   std::vector<Round> rounds;
