@@ -81,6 +81,7 @@ std::string BytesOf(const void* data, size_t size) {
 // resolved.
 struct CallScope {
   const ir::Node* call = nullptr;
+  const ir::Function* function = nullptr;
   const CallScope* outer = nullptr;
 };
 
@@ -119,9 +120,12 @@ class GraphNumbering {
                                             std::string& label);
   absl::StatusOr<std::string> ValueKey(const ir::Attribute& attribute);
   absl::StatusOr<std::string> GraphKey(const ir::Graph& graph);
-  // The attribute that a reference stands for in this call; nullptr: absent.
+  // The attribute that a reference stands for in this call: what the call
+  // gives, itself perhaps by reference, else the default; nullptr: absent.
   // Itself where it is no reference, or outside of calls.
   const ir::Attribute* Resolve(const ir::Attribute& attribute) const;
+  static const ir::Attribute* ResolveIn(const ir::Attribute& attribute,
+                                        const CallScope* scope);
   void LoosenRanks(const ir::Node& node, std::vector<Number>& operands);
   size_t LeastRank(const ir::Node& node, const std::vector<Number>& operands);
   int64_t VersionOf(const ir::Node& node) const;
@@ -287,15 +291,20 @@ int64_t GraphNumbering::VersionOf(const ir::Node& node) const {
   return 0;
 }
 
+const ir::Attribute* GraphNumbering::ResolveIn(const ir::Attribute& attribute,
+                                               const CallScope* scope) {
+  if (attribute.ref_attr_name.empty() || scope == nullptr) return &attribute;
+  const ir::Attribute* given = scope->call->attribute(attribute.ref_attr_name);
+  const ir::Attribute* resolved =
+      given == nullptr ? nullptr : ResolveIn(*given, scope->outer);
+  return resolved != nullptr
+             ? resolved
+             : scope->function->FindDefault(attribute.ref_attr_name);
+}
+
 const ir::Attribute* GraphNumbering::Resolve(
     const ir::Attribute& attribute) const {
-  const ir::Attribute* resolved = &attribute;
-  for (const CallScope* scope = call_;
-       resolved != nullptr && !resolved->ref_attr_name.empty() &&
-       scope != nullptr;
-       scope = scope->outer)
-    resolved = scope->call->attribute(resolved->ref_attr_name);
-  return resolved;
+  return ResolveIn(attribute, call_);
 }
 
 absl::StatusOr<std::string> GraphNumbering::GraphKey(const ir::Graph& graph) {
@@ -532,7 +541,7 @@ absl::Status GraphNumbering::NumberCall(const ir::Node& node,
       static_cast<int64_t>(function.body.nodes().size());
   if (numbering_.called_nodes_ > kMaxCalledNodes)
     return absl::ResourceExhaustedError("calls expand to too many nodes");
-  const CallScope scope{&node, call_};
+  const CallScope scope{&node, &function, call_};
   GraphNumbering body(numbering_, model_, side_, &scope, nullptr);
   body.SetCallDepth(call_depth_ + 1);
   const auto& parameters = function.body.inputs();

@@ -85,6 +85,29 @@ absl::Status GraphImporter::ImportGraph(const onnx::GraphProto& proto,
   return absl::OkStatus();
 }
 
+namespace {
+
+// Only numbers: a long string is not in the skeleton.
+ir::Attribute ImportDefault(const onnx::AttributeProto& proto) {
+  ir::Attribute attribute;
+  attribute.name = proto.name();
+  attribute.type = proto.type();
+  if (proto.type() == onnx::AttributeProto::FLOAT) {
+    attribute.value = proto.f();
+  } else if (proto.type() == onnx::AttributeProto::INT) {
+    attribute.value = int64_t{proto.i()};
+  } else if (proto.type() == onnx::AttributeProto::FLOATS) {
+    attribute.value =
+        std::vector<float>(proto.floats().begin(), proto.floats().end());
+  } else if (proto.type() == onnx::AttributeProto::INTS) {
+    attribute.value =
+        std::vector<int64_t>(proto.ints().begin(), proto.ints().end());
+  }
+  return attribute;
+}
+
+}  // namespace
+
 absl::Status GraphImporter::ImportFunction(const onnx::FunctionProto& proto,
                                            RecordId record,
                                            ir::Function& function) {
@@ -94,6 +117,8 @@ absl::Status GraphImporter::ImportFunction(const onnx::FunctionProto& proto,
   function.doc_string = proto.doc_string();
   function.attributes.assign(proto.attribute().begin(),
                              proto.attribute().end());
+  for (const auto& attribute : proto.attribute_proto())
+    function.defaults.push_back(ImportDefault(attribute));
   function.source = record;
   for (const auto& import : proto.opset_import()) {
     function.opset_imports.push_back(

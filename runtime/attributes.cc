@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "fmt/format.h"
+#include "passes/ir/model.h"
 
 namespace addnorm::runtime {
 
@@ -12,7 +13,13 @@ const ir::AttributeValue* Attributes::Find(std::string_view name) const {
   const ir::Attribute* attribute = node_->attribute(name);
   if (attribute == nullptr) return nullptr;
   if (attribute->ref_attr_name.empty()) return &attribute->value;
-  return caller_ == nullptr ? nullptr : caller_->Find(attribute->ref_attr_name);
+  if (caller_ == nullptr) return nullptr;
+  const std::string& reference = attribute->ref_attr_name;
+  if (const ir::AttributeValue* given = caller_->Find(reference)) return given;
+  const ir::Function* function = node_->graph()->function();
+  const ir::Attribute* fallback =
+      function == nullptr ? nullptr : function->FindDefault(reference);
+  return fallback == nullptr ? nullptr : &fallback->value;
 }
 
 template <typename T>

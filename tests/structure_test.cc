@@ -70,6 +70,12 @@ constexpr Pair kEqual[] = {
      "{ y = my.F<e = 1.5>(x, w) }", "{ y = my.G<z = 1.5>(x, w) }", kFunction,
      R"(<domain: "my", opset_import: ["" : 18]>
         G <z> (p, q) => (o) { k = Constant<value_float = @z>() t = Add(p, k) o = Mul(t, q) })"},
+    {"a default of a function's attribute and the same given",
+     "{ y = my.F(x, w) }", "{ y = my.F<e = 2.0>(x, w) }",
+     R"(<domain: "my", opset_import: ["" : 18]>
+        F <e: float = 2.0> (a, b) => (r) { s = LeakyRelu<alpha = @e>(a) r = Mul(s, b) })",
+     R"(<domain: "my", opset_import: ["" : 18]>
+        F <e: float = 3.0> (a, b) => (r) { s = LeakyRelu<alpha = @e>(a) r = Mul(s, b) })"},
     {"values that subgraphs capture",
      R"({ s = Sqrt(x)
           y = If(c) <then_branch = t () => (float[n,4] o) { o = Exp(s) },
@@ -104,6 +110,12 @@ constexpr Pair kDifferent[] = {
      "<float l = {0.0}> { y = Clip(x, l) }"},
     {"what a call is given", "{ y = my.F<e = 1.5>(x, w) }",
      "{ y = my.F<e = 2.5>(x, w) }", kFunction, kFunction},
+    {"the default of a function's attribute", "{ y = my.F(x, w) }",
+     "{ y = my.F(x, w) }",
+     R"(<domain: "my", opset_import: ["" : 18]>
+        F <e: float = 1.0> (a, b) => (r) { s = LeakyRelu<alpha = @e>(a) r = Mul(s, b) })",
+     R"(<domain: "my", opset_import: ["" : 18]>
+        F <e: float = 2.0> (a, b) => (r) { s = LeakyRelu<alpha = @e>(a) r = Mul(s, b) })"},
     {"what a function does", "{ y = my.F<e = 1.5>(x, w) }",
      "{ y = my.F<e = 1.5>(x, w) }", kFunction,
      R"(<domain: "my", opset_import: ["" : 18]>

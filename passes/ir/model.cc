@@ -6,6 +6,13 @@
 
 namespace addnorm::ir {
 
+const Attribute* Function::FindDefault(std::string_view attribute) const {
+  for (const Attribute& value : defaults) {
+    if (value.name == attribute) return &value;
+  }
+  return nullptr;
+}
+
 std::optional<int64_t> Model::OpsetVersion(std::string_view domain) const {
   for (const OpsetImport& import : opset_imports) {
     if (import.domain == domain) return import.version;

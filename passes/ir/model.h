@@ -38,10 +38,16 @@ class Function {
   std::string doc_string;
   // Names only: an attribute without default that each call must give.
   std::vector<std::string> attributes;
+  // Attributes that a call may leave out. Numbers and lists of them have a
+  // value, others are opaque.
+  std::vector<Attribute> defaults;
   std::vector<OpsetImport> opset_imports;
   Source source =
       kNoSource;  // kNoSource: a pass made it, the exporter writes it
   Graph body;     // its inputs and outputs are the function's
+
+  // nullptr if there is none of that name.
+  const Attribute* FindDefault(std::string_view attribute) const;
 };
 
 // Fetches elements of tensors that are not inline. Implemented in proto/.
