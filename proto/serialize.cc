@@ -199,6 +199,8 @@ absl::StatusOr<std::string> FunctionField(const ir::Function& function) {
     proto.add_output(value->name());
   for (const std::string& attribute : function.attributes)
     proto.add_attribute(attribute);
+  for (const ir::Attribute& attribute : function.attribute_defaults)
+    RETURN_IF_ERROR(Serialize(attribute, *proto.add_attribute_proto()));
   for (const ir::OpsetImport& import : function.opset_imports) {
     auto* added = proto.add_opset_import();
     added->set_domain(import.domain);

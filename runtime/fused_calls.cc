@@ -20,7 +20,8 @@ namespace {
 
 // One attribute can change what a fused body computes.
 bool HasOnlyEpsilon(const ir::Function& function) {
-  return std::all_of(function.attributes.begin(), function.attributes.end(),
+  return function.attribute_defaults.empty() &&
+         std::all_of(function.attributes.begin(), function.attributes.end(),
                      [](const std::string& name) { return name == "epsilon"; });
 }
 

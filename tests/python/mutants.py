@@ -49,16 +49,10 @@ def makes(function, name):
     return the(n for n in function.node if name in n.output)
 
 
-def index(function, node):
-    return next(i for i, n in enumerate(function.node) if n is node)
-
-
 def put_before(function, node, *new):
-    """Inserts and renames nothing; returns the new nodes' first result."""
     place = next(i for i, n in enumerate(function.node) if n == node)
     for offset, made in enumerate(new):
         function.node.insert(place + offset, made)
-    return new[-1].output[0]
 
 
 def rewire(function, old, new, but=()):
