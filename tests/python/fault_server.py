@@ -83,6 +83,13 @@ def why_not_here():
     return None
 
 
+def exit_unless_here():
+    why = why_not_here()
+    if why:
+        print(f"skipped: {why}", file=sys.stderr)
+        sys.exit(addnorm.SKIPPED)
+
+
 def shim(folder):
     given = os.environ.get("ADDNORM_FAULT_SHIM")
     if given:

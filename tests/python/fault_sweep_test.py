@@ -1,0 +1,351 @@
+# Copyright the onnx-addnorm authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every call that can fail does fail, once and for good, in turn; nothing may be lost.
+
+    fault_sweep_test.py                  a sample, seeded
+    fault_sweep_test.py --all            every fault (tests/sweep.sh)
+    fault_sweep_test.py --folder DIR     on DIR's file system, not on /dev/shm
+
+After each run: exit 0 only with all outputs complete and equal to those of a
+run without a fault; else the right code and one line that says why; inputs and
+previous outputs as they were, bytes and times; and no other file.
+"""
+
+import argparse
+import collections
+import contextlib
+import dataclasses
+import errno
+import os
+import pathlib
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import numpy as np
+import onnx
+import onnx.external_data_helper
+import onnx.parser
+from onnx import numpy_helper
+
+import addnorm
+import fault_server
+from fault_server import Fault
+
+_PARSER = argparse.ArgumentParser()
+_PARSER.add_argument("--all", action="store_true", help="every fault, not a sample")
+_PARSER.add_argument("--seed", type=int, default=1, help="of the sample and of the moments of signals")
+_PARSER.add_argument("--folder", help="where files are written")
+OPTIONS, REST = _PARSER.parse_known_args()
+
+# What each kind of call may say. EINTR and what has another way must not be
+# seen by the user at all.
+ERRORS = {
+    "open": ["EACCES", "EMFILE", "ENFILE", "ENOMEM", "EIO", "ENOSPC", "EROFS", "EDQUOT", "EINTR", "ENOENT"],
+    "openat": ["EACCES", "EMFILE", "EIO", "ENOMEM"],
+    "openat2": ["EACCES", "EMFILE", "EIO", "ENOMEM", "ENOSYS", "EPERM", "EAGAIN"],
+    "read": ["EIO", "EINTR", "EAGAIN"],
+    "pread": ["EIO", "EINTR", "ENOMEM", "ESTALE"],
+    "write": ["ENOSPC", "EIO", "EDQUOT", "EFBIG", "EINTR"],
+    "pwrite": ["ENOSPC", "EIO", "EDQUOT", "EFBIG", "EINTR"],
+    "fsync": ["EIO", "ENOSPC", "EDQUOT"],
+    "rename": ["EACCES", "ENOSPC", "EROFS", "EIO", "EDQUOT", "EBUSY"],
+    "link": ["EACCES", "ENOSPC", "EROFS", "EIO", "EDQUOT", "EMLINK", "EPERM"],
+    "ftruncate": ["EIO", "ENOSPC", "EFBIG", "EINTR"],
+    "fallocate": ["ENOSPC", "EIO", "EFBIG", "EDQUOT", "EOPNOTSUPP", "ENOSYS", "EINTR"],
+    "mmap": ["ENOMEM", "EACCES"],
+    "stat": ["EIO", "EACCES", "ENOMEM", "EOVERFLOW"],
+    "fcntl": ["EMFILE"],
+    "close": ["EIO", "ENOSPC", "EDQUOT", "EINTR"],
+    "mkdir": ["ENOSPC", "EACCES", "EROFS", "EDQUOT", "EIO"],
+    "memfd_create": ["EMFILE", "ENFILE", "ENOMEM"],
+    "fchmod": ["EIO", "EPERM", "EROFS"],
+    "opendir": ["EMFILE", "EACCES", "ENOMEM", "EIO"],
+    "readlink": ["EIO", "EACCES"],
+    "lseek": ["EINVAL"],
+    "thread": ["EAGAIN"],
+}
+TRANSFERS = ["read", "pread", "write", "pwrite"]
+OLD = b"the previous output"
+OLD_TIME = 1_000_000_000 * 10**9  # nanoseconds; long ago
+
+MODEL = """<ir_version: 10, opset_import: ["" : 18]>
+main_graph (float[batch,1024] residual, float[batch,1024] branch)
+  => (float[batch,1024] y, float[batch,1024] s, float[batch,1024] z)
+<float two = {2.0}, float eps = {1e-6}, int64[1] last = {-1}>
+{
+  s = Add(residual, branch)
+  square = Pow(s, two)
+  mean = ReduceMean<keepdims = 1, noop_with_empty_axes = 0>(square, last)
+  mean_eps = Add(mean, eps)
+  root = Sqrt(mean_eps)
+  inverse = Reciprocal(root)
+  normed = Mul(s, inverse)
+  y = Mul(normed, weight)
+  z = Mul(y, other)
+}"""
+
+
+def model(external=()):
+    """Two weights of 4 KiB; `external` names their data files."""
+    result = onnx.parser.parse_model(MODEL)
+    values = np.random.default_rng(1).normal(1, 0.1, (2, 1024)).astype(np.float32)
+    for name, array in zip(("weight", "other"), values):
+        result.graph.initializer.append(numpy_helper.from_array(array, name))
+    for tensor, location in zip(result.graph.initializer[-2:], external):
+        onnx.external_data_helper.set_external_data(tensor, location, 0, 4096)
+    return result
+
+
+def write_model(folder, external=()):
+    proto = model(external)
+    for tensor, location in zip(proto.graph.initializer[-2:], external):
+        path = folder / location
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(tensor.raw_data)
+        tensor.ClearField("raw_data")
+    (folder / "model.onnx").write_bytes(proto.SerializeToString())
+
+
+def facts(folder):
+    """What must not change: names, bytes, modes, times, and which file it is."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        state = path.lstat()
+        about = (state.st_ino, state.st_mode, state.st_mtime_ns) if not path.is_dir() else ("folder",)
+        found[path.relative_to(folder).as_posix()] = (*about, path.read_bytes() if path.is_file() else b"")
+    return found
+
+
+def contents(folder):
+    return {name: fact[-1] for name, fact in facts(folder).items()}
+
+
+@dataclasses.dataclass
+class Scenario:
+    """A command on `in/` that writes to `out/`; `previous`: what is in out/ before, as OLD."""
+    name: str
+    arguments: list
+    external: tuple = ()
+    previous: tuple = ()
+    beside: bool = False  # the output goes to in/
+    direct: bool = False  # the output is standard output
+    stdin: str = "/dev/null"
+
+
+COPIED = ("w.bin", "sub/other.bin")
+SCENARIOS = [
+    Scenario("optimize", ["optimize", "in/model.onnx", "out/fused.onnx"]),
+    Scenario("optimize --force", ["optimize", "in/model.onnx", "out/fused.onnx", "--force"], previous=("fused.onnx",)),
+    Scenario("optimize, shared data", ["optimize", "in/model.onnx", "in/fused.onnx"], external=COPIED, beside=True),
+    Scenario("optimize, copied data", ["optimize", "in/model.onnx", "out/fused.onnx"], external=COPIED),
+    Scenario("optimize --force, copied data", ["optimize", "in/model.onnx", "out/fused.onnx", "--force"],
+             external=COPIED, previous=("fused.onnx",)),
+    Scenario("optimize - -", ["optimize", "-", "-", "--quiet"], direct=True, stdin="in/model.onnx"),
+    Scenario("run", ["run", "in/model.onnx", "--inputs", "in/data", "--outputs", "out/to", "--threads", "3"],
+             external=COPIED),
+    Scenario("run --force", ["run", "in/model.onnx", "--inputs", "in/data", "--outputs", "out", "--format", "npy",
+                             "--force", "--threads", "1"], previous=("s.npy", "y.npy", "z.npy")),
+    Scenario("verify", ["verify", "in/model.onnx", "in/model.onnx", "--threads", "2"], external=COPIED),
+    Scenario("inspect", ["inspect", "in/model.onnx"], external=COPIED),
+]
+
+
+class Bench:
+    """A scenario's folders, its runs, and what is wrong after one of them."""
+
+    def __init__(self, server, scenario):
+        self.server, self.scenario = server, scenario
+        self.root = server.folder
+        self.inputs, self.outputs = self.root / "in", self.root / "out"
+        empty(self.root / "in")
+        write_model(self.inputs, scenario.external)
+        (self.inputs / "data").mkdir()
+        for name in ("residual", "branch"):
+            values = np.random.default_rng(2).normal(0, 1, (2, 1024)).astype(np.float32)
+            np.save(self.inputs / "data" / f"{name}.npy", values)
+        self.before = facts(self.inputs)
+        self.reset()
+        self.clean = self.run(fault_server.NO_FAULT)
+        if self.clean.exit_code != 0:
+            raise AssertionError(f"{scenario.name}: {self.clean.stderr}")
+        self.wanted = self.written()
+
+    def reset(self):
+        empty(self.outputs)
+        for name in self.scenario.previous:
+            path = self.outputs / name
+            path.write_bytes(OLD)
+            path.chmod(0o640)
+            os.utime(path, ns=(OLD_TIME, OLD_TIME))
+        for path in set(facts(self.inputs)) - set(self.before):
+            (self.inputs / path).unlink()
+        self.old = facts(self.outputs)
+
+    def run(self, fault, **limits):
+        self.reset()
+        if self.scenario.direct:
+            limits.setdefault("stdout", self.outputs / "fused.onnx")
+        return self.server.run(self.scenario.arguments, fault, stdin=self.scenario.stdin, **limits)
+
+    def written(self):
+        """Contents that the run made, by name."""
+        found = contents(self.outputs)
+        found.update({n: f[-1] for n, f in facts(self.inputs).items() if n not in self.before})
+        return found
+
+    def lost(self):
+        """What is no more, or is no longer what it was; None if nothing."""
+        now = facts(self.inputs)
+        for name, fact in self.before.items():
+            if now.get(name) != fact:
+                return f"input {name} has changed"
+        now = facts(self.outputs)
+        for name, fact in self.old.items():
+            if now.get(name) != fact and now.get(name, (None,))[-1] != self.wanted[name]:
+                return f"previous output {name} is neither itself nor the new one"
+        for name, content in self.written().items():
+            if name in self.old or name not in self.wanted or content == self.wanted[name]:
+                continue
+            if not self.scenario.direct:
+                return f"output {name} is incomplete"
+        if self.is_without_data():
+            return "an output is there without its data"
+        return None
+
+    def is_without_data(self):
+        path = self.outputs / "fused.onnx"
+        return (path.exists() and not self.scenario.direct and path.read_bytes() != OLD
+                and any(not (self.outputs / location).exists() for location in self.scenario.external))
+
+    def rubbish(self):
+        return sorted(set(self.written()) - set(self.wanted) - set(self.old))
+
+
+def fast_folder():
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+def empty(folder):
+    for path in sorted(folder.rglob("*"), reverse=True) if folder.exists() else []:
+        path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+    folder.mkdir(exist_ok=True)
+
+
+def message_problem(stderr):
+    lines = stderr.splitlines()
+    errors = [line for line in lines if line.startswith("error: ")]
+    others = [line for line in lines if not line.startswith(("error: ", "hint: "))]
+    if len(errors) != 1:
+        return f"{len(errors)} error lines: {stderr!r}"
+    return f"other lines: {others}" if others else None
+
+
+def problem_of(bench, done, codes):
+    """What is wrong after a run that may end with one of the codes; None if nothing."""
+    lost = bench.lost()
+    if lost:
+        return f"LOST: {lost}; exit {done.exit_code}, {done.stderr!r}"
+    if done.signal:
+        return f"died of {signal.Signals(done.signal).name}: {done.stderr!r}"
+    if bench.rubbish():
+        return f"left {bench.rubbish()}"
+    if done.exit_code == 0:
+        if bench.written() != bench.wanted:
+            return "exit 0 without all outputs"
+        return f"exit 0 with {done.stderr!r}" if done.stderr else None
+    if done.exit_code not in codes:
+        return f"exit {done.exit_code}, expected {codes}: {done.stderr!r}"
+    return message_problem(done.stderr)
+
+
+def sample(faults, count, seed):
+    """All, or a seeded part in order."""
+    if OPTIONS.all or len(faults) <= count:
+        return faults
+    chosen = random.Random(f"{OPTIONS.seed}/{seed}").sample(range(len(faults)), count)
+    return [faults[i] for i in sorted(chosen)]
+
+
+def call_faults(calls):
+    """Every fault of every call of a run with so many calls of each kind."""
+    for kind, names in ERRORS.items():
+        for number in range(1, calls[kind] + 1):
+            for name in names:
+                for persists in (False, True):
+                    if not (name == "EINTR" and persists):
+                        yield Fault(kind, number, getattr(errno, name), persists=persists)
+            if kind in TRANSFERS:
+                yield Fault(kind, number, action=fault_server.SHORT)
+    for kind in TRANSFERS:
+        if calls[kind]:
+            yield Fault(kind, 1, action=fault_server.SHORT, persists=True)
+
+
+def signal_faults(calls):
+    for number in range(1, calls["any"] + 1):
+        for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL):
+            for action in (fault_server.SIGNAL_BEFORE, fault_server.SIGNAL_AFTER):
+                yield Fault("any", number, name, action)
+
+
+def allocation_faults(calls):
+    for number in range(1, calls["malloc"] + 1):
+        yield Fault("malloc", number, errno.ENOMEM)
+        yield Fault("malloc", number, errno.ENOMEM, persists=True)
+
+
+class FaultSweepTest(unittest.TestCase):
+    counts = collections.Counter()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.stack = contextlib.ExitStack()
+        folder = cls.stack.enter_context(tempfile.TemporaryDirectory(dir=OPTIONS.folder or fast_folder()))
+        cls.server = cls.stack.enter_context(fault_server.Server(folder))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.stack.close()
+        counted = ", ".join(f"{count} {name}" for name, count in sorted(cls.counts.items()))
+        print(f"\n{counted}; lost: {cls.counts['lost']}", file=sys.stderr)
+
+    def sweep(self, bench, faults, name, codes_of, judge=problem_of):
+        """Tries the faults; those that the run did not come to do not count."""
+        problems = []
+        for fault in faults:
+            done = bench.run(fault)
+            self.counts[name] += done.hits > 0
+            found = judge(bench, done, codes_of(fault))
+            self.counts["lost"] += bool(found and found.startswith("LOST"))
+            if found:
+                problems.append(f"{bench.scenario.name}; {fault}: {found}")
+        self.report(problems)
+
+    def report(self, problems):
+        if problems:
+            self.fail(f"{len(problems)} problems\n" + "\n".join(problems if OPTIONS.all else problems[:20]))
+
+    def test_calls_that_fail(self):
+        for scenario in SCENARIOS:
+            with self.subTest(scenario.name):
+                bench = Bench(self.server, scenario)
+                faults = sample(list(call_faults(bench.clean.calls)), 250, scenario.name)
+                self.sweep(bench, faults, "failed calls", lambda fault: [4])
+
+    def test_allocations_that_fail(self):
+        for scenario in SCENARIOS:
+            with self.subTest(scenario.name):
+                bench = Bench(self.server, scenario)
+                faults = sample(list(allocation_faults(bench.clean.calls)), 80, scenario.name)
+                self.sweep(bench, faults, "failed allocations", lambda fault: [4, 70])
+
+
+if __name__ == "__main__":
+    fault_server.exit_unless_here()
+    unittest.main(argv=[sys.argv[0], *REST])
