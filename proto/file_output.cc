@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <filesystem>
 #include <optional>
 #include <vector>
@@ -233,6 +234,45 @@ absl::Status WriteDirectly(const ModelFile& input, const Rope& rope,
   return input.CheckUnchanged();
 }
 
+// Keeps the signals that remove temporary files from coming between two steps;
+// they come when it goes out of scope.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t set;
+    ::sigemptyset(&set);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+      ::sigaddset(&set, signal);
+    ::pthread_sigmask(SIG_BLOCK, &set, &before_);
+  }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+bool IsAt(const std::string& path, const struct stat& file) {
+  struct stat there {};
+  return ::stat(path.c_str(), &there) == 0 && there.st_dev == file.st_dev &&
+         there.st_ino == file.st_ino;
+}
+
+// An output that has appeared keeps its data, whatever fails or comes then: the
+// previous one is gone.
+absl::Status PublishWith(DataCopies& copies, TemporaryFile& file,
+                         const Target& target, bool replace) {
+  struct stat info {};
+  // What takes long can be interrupted.
+  if (::fsync(file.fd()) != 0 || ::fstat(file.fd(), &info) != 0)
+    return ErrnoError(errno, target.path);
+  const SignalsBlocked blocked;
+  const absl::Status published = file.Publish(target.path, replace);
+  if (published.ok() || IsAt(target.path, info)) copies.Keep();
+  return published;
+}
+
 absl::Status WriteFile(const ModelFile& input, const Rope& rope,
                        const Target& target, const Files& data,
                        const WriteOptions& options) {
@@ -254,9 +294,7 @@ absl::Status WriteFile(const ModelFile& input, const Rope& rope,
         ModelFile::FromDescriptor(file.fd(), target.path, target.path));
     RETURN_IF_ERROR(options.before_publish(std::move(written)));
   }
-  RETURN_IF_ERROR(file.Publish(target.path, options.force));
-  copies.Keep();
-  return absl::OkStatus();
+  return PublishWith(copies, file, target, options.force);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "runtime/thread_pool.h"
 
 #include <algorithm>
+#include <exception>
 
 #include "runtime/float_environment.h"
 
@@ -15,8 +16,13 @@ thread_local bool in_part = false;
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) {
-  for (int index = 1; index < threads; ++index)
-    workers_.emplace_back([this, index] { Work(index); });
+  try {
+    for (int index = 1; index < threads; ++index)
+      workers_.emplace_back([this, index] { Work(index); });
+  } catch (const std::exception&) {
+    // The system gives no more threads, or no memory for their stacks. What
+    // there are suffices: no result depends on their number.
+  }
 }
 
 ThreadPool::~ThreadPool() {
