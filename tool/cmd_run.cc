@@ -170,7 +170,7 @@ absl::Status Execute(const ir::Model& model, const Options& options,
                   .observer = &observers}));
   observers.SetTotal(executor->plan().steps.size());
   plan.Attach(*executor);
-  executor->WarmUp();
+  if (options.profile) executor->WarmUp();
   const auto start = std::chrono::steady_clock::now();
   ASSIGN_OR_RETURN(result.outputs, executor->Run(result.inputs.tensors));
   result.seconds =
