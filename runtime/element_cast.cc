@@ -6,6 +6,8 @@
 #include <array>
 
 #include "fmt/format.h"
+#include "runtime/grain.h"
+#include "runtime/kernels/row_ops.h"
 #include "runtime/op.h"
 
 namespace addnorm::runtime {
@@ -13,7 +15,6 @@ namespace {
 
 // Elements that steps pass on to each other: they stay in the first cache.
 constexpr int64_t kBlock = 512;
-constexpr int64_t kGrain = 32 * 1024;
 
 int SubByteBits(ir::DataType type) {
   switch (type) {
@@ -30,6 +31,10 @@ int SubByteBits(ir::DataType type) {
 
 bool IsSigned(ir::DataType type) {
   return type == ir::DataType::kInt4 || type == ir::DataType::kInt2;
+}
+
+bool IsHalf(ir::DataType type) {
+  return type == ir::DataType::kFloat16 || type == ir::DataType::kBFloat16;
 }
 
 // Sub-byte integers are held as bytes of the same value (element_types.h).
@@ -73,7 +78,13 @@ void ElementCast::Convert(const Step&, const void* from, void* to,
                           int64_t count) {
   const auto* values = static_cast<const From*>(from);
   auto* results = static_cast<To*>(to);
-  for (int64_t i = 0; i < count; ++i) results[i] = CastElement<To>(values[i]);
+  if constexpr (kIsHalfType<From> && std::is_same_v<To, float>) {
+    WidenRow(values, results, static_cast<size_t>(count));
+  } else if constexpr (std::is_same_v<From, float> && kIsHalfType<To>) {
+    NarrowRow(values, results, static_cast<size_t>(count));
+  } else {
+    for (int64_t i = 0; i < count; ++i) results[i] = CastElement<To>(values[i]);
+  }
 }
 
 template <typename From, typename... To>
@@ -104,6 +115,8 @@ absl::StatusOr<ElementCast> ElementCast::Create(
         {FindConvert<ADDNORM_NUMBER_TYPES, bool>(held, type)});
     held = type;
   };
+  // By register, and the same as directly: every half is a float.
+  if (IsHalf(from) && to != from) convert(ir::DataType::kFloat);
   if (IsSmallFloat(from)) {
     cast.steps_.push_back({&Decode, from});
     held = ir::DataType::kDouble;
@@ -143,10 +156,11 @@ void ElementCast::Run(const void* from, void* to, int64_t count) const {
 
 void ElementCast::Run(const Tensor& from, Tensor& to,
                       ThreadPool& threads) const {
-  threads.ParallelFor(from.count(), kGrain, [&](int64_t begin, int64_t end) {
-    Run(from.data<std::byte>() + begin * from_size_,
-        to.mutable_data<std::byte>() + begin * to_size_, end - begin);
-  });
+  threads.ParallelFor(
+      from.count(), kMemoryGrain, [&](int64_t begin, int64_t end) {
+        Run(from.data<std::byte>() + begin * from_size_,
+            to.mutable_data<std::byte>() + begin * to_size_, end - begin);
+      });
 }
 
 }  // namespace addnorm::runtime

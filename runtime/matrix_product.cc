@@ -5,43 +5,33 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "passes/ir/status_macros.h"
+#include "runtime/grain.h"
+#include "runtime/kernels/row_ops.h"
 #include "runtime/kernels/row_product.h"
-#include "runtime/row_sum.h"
+#include "runtime/wrapping.h"
 
 namespace addnorm::runtime {
 namespace {
-
-constexpr int64_t kElementsAThread = 32768;
-
-template <typename A>
-A Multiply(A a, A b) {
-  if constexpr (std::is_integral_v<A>) {
-    return static_cast<A>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-  } else {
-    return a * b;
-  }
-}
 
 // Writes the row's products at [row, column…), with the terms, to y.
 template <typename T>
 void FinishRow(const ProductTerms<T>& terms, int64_t row, int64_t column,
                int64_t width, const ComputeType<T>* products, T* y) {
   using A = ComputeType<T>;
-  if (terms.is_plain()) {
-    for (int64_t j = 0; j < width; ++j) y[j] = Rounded<T>(products[j]);
-    return;
-  }
+  if (terms.is_plain())
+    return RoundRow(products, y, static_cast<size_t>(width));
   const T* c = terms.c == nullptr
                    ? nullptr
                    : terms.c + row * terms.c_row + column * terms.c_column;
   for (int64_t j = 0; j < width; ++j) {
-    A value = Multiply(terms.alpha, products[j]);
+    A value = WrappingMultiply(terms.alpha, products[j]);
     if (c != nullptr) {
-      value = WrappingAdd(value,
-                          Multiply(terms.beta, Widen(c[j * terms.c_column])));
+      value = WrappingAdd(
+          value, WrappingMultiply(terms.beta, Widen(c[j * terms.c_column])));
     }
     y[j] = Rounded<T>(value);
   }
@@ -62,7 +52,11 @@ void FinishZeros(const GemmShape& shape, const ProductTerms<T>& terms, T* y) {
 template <typename T>
 std::vector<float> WidenedVector(const T* from, int64_t n, int64_t stride) {
   std::vector<float> values(static_cast<size_t>(n));
-  for (int64_t i = 0; i < n; ++i) values[i] = Widen(from[i * stride]);
+  if (stride == 1) {
+    WidenRow(from, values.data(), values.size());
+  } else {
+    for (int64_t i = 0; i < n; ++i) values[i] = Widen(from[i * stride]);
+  }
   return values;
 }
 
@@ -91,15 +85,14 @@ void RunVectorProduct(const VectorProduct<T>& product, ThreadPool& threads,
                       Finish finish) {
   constexpr int64_t kBlock = 2048;  // results that stay in the L1 cache
   const auto k = static_cast<int64_t>(product.vector.size());
-  threads.ParallelFor(product.n, kElementsAThread / (k + 1) + 1,
-                      [&](int64_t begin, int64_t end) {
-                        float products[kBlock];
-                        for (int64_t j = begin; j < end; j += kBlock) {
-                          const int64_t width = std::min(kBlock, end - j);
-                          product.Compute(j, width, products);
-                          finish(j, width, products);
-                        }
-                      });
+  threads.ParallelFor(product.n, LineGrain(k), [&](int64_t begin, int64_t end) {
+    float products[kBlock];
+    for (int64_t j = begin; j < end; j += kBlock) {
+      const int64_t width = std::min(kBlock, end - j);
+      product.Compute(j, width, products);
+      finish(j, width, products);
+    }
+  });
 }
 
 template <typename T>
@@ -178,10 +171,11 @@ class HalfBlocks {
   static void Widen(bool transposed, const T* from, int64_t rows,
                     int64_t columns, int64_t row, int64_t column, float* to) {
     if (transposed) {
-      WidenBlock(from, column, columns, rows, to);
-    } else {
-      WidenBlock(from, row, rows, columns, to);
+      std::swap(rows, columns);
+      std::swap(row, column);
     }
+    for (int64_t i = 0; i < rows; ++i)
+      WidenRow(from + i * row, to + i * columns, static_cast<size_t>(columns));
   }
 
   const GemmShape& shape_;
@@ -231,15 +225,14 @@ void LoopProduct(const GemmShape& shape, const T* a, const T* b, T* y,
       const T factor = a[row * shape.row_of_a() + p * shape.column_of_a()];
       const T* from = b + p * shape.row_of_b() + column * shape.column_of_b();
       for (int64_t j = 0; j < width; ++j) {
-        sums[j] = WrappingAdd(sums[j],
-                              Multiply(factor, from[j * shape.column_of_b()]));
+        sums[j] = WrappingAdd(
+            sums[j], WrappingMultiply(factor, from[j * shape.column_of_b()]));
       }
     }
     FinishRow(terms, row, column, width, sums,
               y + row * shape.row_of_c() + column);
   };
-  threads.ParallelFor(shape.m * blocks,
-                      kElementsAThread / (shape.k * kBlock + 1) + 1,
+  threads.ParallelFor(shape.m * blocks, LineGrain(shape.k * kBlock),
                       [&](int64_t begin, int64_t end) {
                         for (int64_t i = begin; i < end; ++i)
                           one(i / blocks, i % blocks * kBlock);
@@ -249,7 +242,7 @@ void LoopProduct(const GemmShape& shape, const T* a, const T* b, T* y,
 // The terms on a product that y holds already.
 void FinishInPlace(const GemmShape& shape, const ProductTerms<float>& terms,
                    float* y, ThreadPool& threads) {
-  threads.ParallelFor(shape.m, kElementsAThread / shape.n + 1,
+  threads.ParallelFor(shape.m, LineGrain(shape.n),
                       [&](int64_t begin, int64_t end) {
                         for (int64_t i = begin; i < end; ++i) {
                           float* row = y + i * shape.row_of_c();

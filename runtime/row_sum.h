@@ -15,22 +15,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
+
+#include "runtime/wrapping.h"
 
 namespace addnorm::runtime {
 
 inline constexpr int kRowLanes = 32;
-
-// a + b; integers wrap around, which signed ones do not by themselves.
-template <typename T>
-T WrappingAdd(T a, T b) {
-  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-    using Bits = std::make_unsigned_t<T>;
-    return static_cast<T>(static_cast<Bits>(a) + static_cast<Bits>(b));
-  } else {
-    return a + b;
-  }
-}
 
 // fold(lane, load(i)) in the order of the contract. The lanes start as the
 // identity: for a sum +0, to which adding the padding of the tail changes

@@ -1,8 +1,10 @@
 // Copyright the onnx-addnorm authors
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <limits>
 #include <vector>
 
+#include "runtime/exponential.h"
 #include "runtime/kernels/row_ops.h"
 #include "tests/support/catch.h"
 #include "tests/support/rows.h"
@@ -44,6 +46,8 @@ T Reference(UnaryOp op, T a) {
       return Rounded<T>(1 / x);
     case UnaryOp::kNegate:
       return Rounded<T>(-x);
+    case UnaryOp::kExponential:
+      return Rounded<T>(Exponential(x));
     default:
       return Rounded<T>(x * x);
   }
@@ -60,6 +64,20 @@ ComputeType<T> ReferenceSum(const std::vector<T>& row, bool of_squares) {
   }
   for (int h = 16; h > 0; h /= 2) {
     for (int k = 0; k < h; ++k) lanes[k] += lanes[k + h];
+  }
+  return Canonical(lanes[0]);
+}
+
+template <typename T>
+ComputeType<T> ReferenceMax(const std::vector<T>& row) {
+  using C = ComputeType<T>;
+  const auto fold = [](C& a, C b) {
+    if (b > a || b != b) a = b;
+  };
+  std::vector<C> lanes(32, -std::numeric_limits<C>::infinity());
+  for (size_t i = 0; i < row.size(); ++i) fold(lanes[i % 32], Widen(row[i]));
+  for (size_t h = 16; h > 0; h /= 2) {
+    for (size_t k = 0; k < h; ++k) fold(lanes[k], lanes[k + h]);
   }
   return Canonical(lanes[0]);
 }
@@ -99,10 +117,21 @@ void CheckUnary(UnaryOp op, const std::vector<T>& a) {
 template <typename T>
 void CheckSums(const std::vector<T>& a) {
   const ComputeType<T> expected[] = {ReferenceSum(a, false),
-                                     ReferenceSum(a, true)};
+                                     ReferenceSum(a, true), ReferenceMax(a)};
   const ComputeType<T> have[] = {SumRow(a.data(), a.size()),
-                                 SumOfSquaresRow(a.data(), a.size())};
-  CHECK(FirstDifference(have, expected, 2) == 2);
+                                 SumOfSquaresRow(a.data(), a.size()),
+                                 MaxRow(a.data(), a.size())};
+  CHECK(FirstDifference(have, expected, 3) == 3);
+}
+
+// Floats of every kind, as results of ops.
+template <typename T>
+void CheckRounding(const std::vector<ComputeType<T>>& wide) {
+  const size_t n = wide.size();
+  std::vector<T> expected, have(n + 1);
+  for (const auto v : wide) expected.push_back(Rounded<T>(v));
+  RoundRow(wide.data(), have.data() + 1, n);
+  CHECK(FirstDifference(have.data() + 1, expected.data(), n) == n);
 }
 
 template <typename T>
@@ -114,11 +143,11 @@ void CheckRows() {
       const std::vector<T> a = Row<T>(data, n, random);
       const std::vector<T> b = Row<T>(data, n, random);
       CheckSums(a);
+      CheckRounding<T>(Row<ComputeType<T>>(data, n, random));
       if (n == 0) continue;
-      for (int op = 0; op < 4; ++op) {
+      for (int op = 0; op < 4; ++op)
         CheckBinary(static_cast<BinaryOp>(op), a, b);
-        CheckUnary(static_cast<UnaryOp>(op), a);
-      }
+      for (int op = 0; op < 5; ++op) CheckUnary(static_cast<UnaryOp>(op), a);
     }
   }
 }

@@ -10,9 +10,8 @@
 #include <vector>
 
 #include "fmt/format.h"
-#include "runtime/executor.h"
 #include "tests/support/catch.h"
-#include "tests/support/imported.h"
+#include "tests/support/run_text.h"
 
 namespace addnorm::runtime {
 namespace {
@@ -39,12 +38,10 @@ Tensor Filled(Dims dims, T value) {
 
 absl::StatusOr<Outputs> TryRun(const std::string& text, Outputs inputs,
                                int threads = 1) {
-  const auto model = tests::ImportText(
+  return tests::RunText(
       "<ir_version: 10, opset_import: [\"\" : 24, \"com.microsoft\" : 1]>\n" +
-      text);
-  auto executor = Executor::Create(*model, {.threads = threads});
-  if (!executor.ok()) return executor.status();
-  return (*executor)->Run(std::move(inputs));
+          text,
+      std::move(inputs), threads);
 }
 
 Outputs Run(const std::string& text, Outputs inputs, int threads = 1) {

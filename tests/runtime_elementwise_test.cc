@@ -12,11 +12,10 @@
 
 #include "runtime/broadcast.h"
 #include "runtime/element_cast.h"
-#include "runtime/executor.h"
 #include "runtime/float8.h"
 #include "runtime/power.h"
 #include "tests/support/catch.h"
-#include "tests/support/imported.h"
+#include "tests/support/run_text.h"
 
 namespace addnorm::runtime {
 namespace {
@@ -27,12 +26,10 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 // The first output of a model of one graph: `(inputs) => (outputs) { nodes }`.
 absl::StatusOr<Tensor> RunText(const std::string& graph,
                                std::vector<Tensor> inputs, int threads = 1) {
-  const auto model = tests::ImportText(
+  const auto outputs = tests::RunText(
       "<ir_version: 10, opset_import: [\"\" : 21, \"com.microsoft\" : 1]> g " +
-      graph);
-  auto executor = Executor::Create(*model, {.threads = threads});
-  if (!executor.ok()) return executor.status();
-  auto outputs = (*executor)->Run(std::move(inputs));
+          graph,
+      std::move(inputs), threads);
   if (!outputs.ok()) return outputs.status();
   return outputs->at(0);
 }

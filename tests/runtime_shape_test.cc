@@ -10,10 +10,9 @@
 
 #include "fmt/format.h"
 #include "fmt/ranges.h"
-#include "proto/import.h"
-#include "proto/text.h"
 #include "runtime/executor.h"
 #include "tests/support/catch.h"
+#include "tests/support/run_text.h"
 
 namespace addnorm::runtime {
 namespace {
@@ -23,17 +22,10 @@ using Outputs = absl::StatusOr<std::vector<Tensor>>;
 // Runs `g (…) => (…) { … }`.
 Outputs Run(int opset, std::string_view graph, std::vector<Tensor> inputs,
             int threads = 1) {
-  const auto file = proto::OpenText(
-      "test", fmt::format("<ir_version: 8, opset_import: [\"\" : {}]> {}",
-                          opset, graph));
-  INFO(file.status());
-  REQUIRE(file.ok());
-  const auto imported = proto::Import(*file);
-  INFO(imported.status());
-  REQUIRE(imported.ok());
-  auto executor = Executor::Create(*imported->model, {.threads = threads});
-  REQUIRE(executor.ok());
-  return (*executor)->Run(std::move(inputs));
+  return tests::RunText(
+      fmt::format("<ir_version: 8, opset_import: [\"\" : {}]> {}", opset,
+                  graph),
+      std::move(inputs), threads);
 }
 
 template <typename T>
@@ -244,16 +236,14 @@ TEST_CASE("Scatter writes over an operand that dies and over no other",
 }
 
 TEST_CASE("A Constant is read once and never written over", "[runtime]") {
-  const auto file = proto::OpenText("test", R"(
+  const auto model = tests::ImportText(R"(
     <ir_version: 8, opset_import: ["" : 18]>
     g (int64[1] i) => (y) {
       c = Constant<value = float[2] {1, 2}>()
       u = Constant<value_floats = [7.0]>()
       y = ScatterElements(c, i, u)
     })");
-  const auto imported = proto::Import(*file);
-  REQUIRE(imported.ok());
-  auto executor = Executor::Create(*imported->model);
+  auto executor = Executor::Create(*model);
   REQUIRE(executor.ok());
   CheckOutput<float>((*executor)->Run({Make<int64_t>({1}, {0})}), {2}, {7, 2});
   CheckOutput<float>((*executor)->Run({Make<int64_t>({1}, {1})}), {2}, {1, 7});

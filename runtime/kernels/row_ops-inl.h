@@ -162,25 +162,30 @@ HWY_INLINE void ForBlocks(size_t n, const T* a, const T* b, T* out, Add add) {
   if (out != nullptr) std::memcpy(out + i, last_out, (n - i) * sizeof(T));
 }
 
+// f(k, v) for each vector v of 32 elements, which goes to lanes[k] of SumLanes.
+template <typename T, typename F>
+HWY_INLINE void ForVectorsOfBlock(const T* from, F f) {
+  const WideTag<T> d;
+  using Sum = SumLanesOf<T>;
+  for (size_t k = 0; k < Sum::kVectors; ++k) {
+    if constexpr (kInPairs<T>) {
+      const auto v = LoadPairs(d, from + k * Sum::kStep);
+      f(k, v.even);
+      f(++k, v.odd);
+    } else {
+      f(k, LoadElements(d, from + k * Sum::kStep));
+    }
+  }
+}
+
 // Sum of f(a[i]) over the row, f(0) being 0.
 template <typename T, typename F>
 HWY_INLINE ComputeType<T> RowSum(size_t n, const T* a, F f) {
-  const WideTag<T> d;
-  using Sum = SumLanesOf<T>;
-  Sum sum;
-  const auto block = [&](const T* from, const T*, T*) HWY_ATTR {
-    for (size_t k = 0; k < Sum::kVectors; ++k) {
-      if constexpr (kInPairs<T>) {
-        const auto v = LoadPairs(d, from + k * Sum::kStep);
-        sum.lanes[k] = hn::Add(sum.lanes[k], f(v.even));
-        ++k;
-        sum.lanes[k] = hn::Add(sum.lanes[k], f(v.odd));
-      } else {
-        const auto v = LoadElements(d, from + k * Sum::kStep);
-        sum.lanes[k] = hn::Add(sum.lanes[k], f(v));
-      }
-    }
-  };
+  SumLanesOf<T> sum;
+  const auto add = [&](size_t k, hn::Vec<WideTag<T>> v)
+                       HWY_ATTR { sum.lanes[k] = hn::Add(sum.lanes[k], f(v)); };
+  const auto block = [&](const T* from, const T*, T*)
+                         HWY_ATTR { ForVectorsOfBlock(from, add); };
   ForBlocks(n, a, a, static_cast<T*>(nullptr), block);
   return sum.Total();
 }

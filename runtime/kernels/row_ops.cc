@@ -2,6 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/row_ops.h"
 
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "runtime/exponential.h"
 #include "runtime/kernels/highway_targets.h"
 // After the above.
 #undef HWY_TARGET_INCLUDE
@@ -9,6 +14,7 @@
 #include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "runtime/kernels/exponential-inl.h"
 #include "runtime/kernels/row_ops-inl.h"
 
 // What each target provides: pointers to its functions for elements of T.
@@ -21,9 +27,10 @@ struct RowFunctions {
   // By BinaryOp. Of the form's scalar operand only element 0 is read.
   using Binary = void (*)(const T* a, const T* b, T* out, size_t n);
   Binary rows[4], row_scalar[4], scalar_row[4];
-  void (*unary[4])(const T* a, T* out, size_t n);  // by UnaryOp
+  void (*unary[5])(const T* a, T* out, size_t n);  // by UnaryOp
   ComputeType<T> (*sum)(const T* a, size_t n);
   ComputeType<T> (*sum_of_squares)(const T* a, size_t n);
+  ComputeType<T> (*max)(const T* a, size_t n);
 };
 
 struct AllRowFunctions {
@@ -35,6 +42,8 @@ struct AllRowFunctions {
   void (*widen_bfloat16)(const BFloat16*, float*, size_t);
   void (*narrow_half)(const float*, Half*, size_t);
   void (*narrow_bfloat16)(const float*, BFloat16*, size_t);
+  void (*round_half)(const float*, Half*, size_t);
+  void (*round_bfloat16)(const float*, BFloat16*, size_t);
   void (*stream)(const void*, void*, size_t);
 };
 
@@ -67,6 +76,8 @@ HWY_INLINE hn::Vec<D> Apply(D d, hn::Vec<D> v) {
     return Quotient(hn::Set(d, T{1}), v);
   } else if constexpr (kOp == UnaryOp::kNegate) {
     return hn::Xor(v, hn::Set(d, T{-0.0}));
+  } else if constexpr (kOp == UnaryOp::kExponential) {
+    return ExponentialLanes(d, v);
   } else {
     return hn::Mul(v, v);
   }
@@ -95,6 +106,11 @@ void Unary(const T* a, T* out, size_t n) {
   const WideTag<T> d;
   MapRow(n, a, out, [d](auto v) HWY_ATTR { return Apply<kOp>(d, v); });
 }
+template <>
+void Unary<double, UnaryOp::kExponential>(const double* a, double* out,
+                                          size_t n) {
+  for (size_t i = 0; i < n; ++i) out[i] = Canonical(Exponential(a[i]));
+}
 
 template <typename T>
 ComputeType<T> Sum(const T* a, size_t n) {
@@ -106,9 +122,49 @@ ComputeType<T> SumOfSquares(const T* a, size_t n) {
   return Canonical(RowSum(n, a, [](auto v) HWY_ATTR { return hn::Mul(v, v); }));
 }
 
-template <typename In, typename Out>
+// A copy of the lanes of all vectors, in order of the elements.
+template <typename T, typename C = ComputeType<T>>
+HWY_INLINE void StoreLanes(const hn::Vec<WideTag<T>>* lanes, C* to) {
+  using Lanes = SumLanesOf<T>;
+  constexpr size_t kApart = kInPairs<T> ? 2 : 1;
+  for (size_t k = 0; k < Lanes::kVectors; ++k) {
+    HWY_ALIGN C vector[Lanes::kStep];
+    hn::Store(lanes[k], WideTag<T>(), vector);
+    const size_t first = k / kApart * kApart * Lanes::kStep + k % kApart;
+    for (size_t i = 0; i < Lanes::kStep; ++i)
+      to[first + i * kApart] = vector[i];
+  }
+}
+
+template <typename T>
+ComputeType<T> Max(const T* a, size_t n) {
+  using C = ComputeType<T>;
+  constexpr C kLowest = -std::numeric_limits<C>::infinity();
+  hn::Vec<WideTag<T>> lanes[SumLanesOf<T>::kVectors];
+  for (auto& lane : lanes) lane = hn::Set(WideTag<T>(), kLowest);
+  const auto fold = [&](size_t k, hn::Vec<WideTag<T>> v) HWY_ATTR {
+    const auto wins = hn::Or(hn::Gt(v, lanes[k]), hn::IsNaN(v));
+    lanes[k] = hn::IfThenElse(wins, v, lanes[k]);
+  };
+  size_t i = 0;
+  for (; i + kSumLanes <= n; i += kSumLanes) ForVectorsOfBlock(a + i, fold);
+  T last[kSumLanes];
+  std::fill_n(last, kSumLanes, Narrow<T>(kLowest));
+  std::memcpy(last, a + i, (n - i) * sizeof(T));
+  ForVectorsOfBlock(last, fold);
+  C all[kSumLanes];
+  StoreLanes<T>(lanes, all);
+  for (size_t h = kSumLanes / 2; h > 0; h /= 2) {
+    for (size_t k = 0; k < h; ++k) {
+      if (all[k + h] > all[k] || all[k + h] != all[k + h]) all[k] = all[k + h];
+    }
+  }
+  return Canonical(all[0]);
+}
+
+template <Result kResult, typename In, typename Out>
 void Convert(const In* a, Out* out, size_t n) {
-  MapRow<Result::kConverted>(n, a, out, [](auto v) HWY_ATTR { return v; });
+  MapRow<kResult>(n, a, out, [](auto v) HWY_ATTR { return v; });
 }
 
 void Stream(const void* from, void* to, size_t bytes) {
@@ -137,21 +193,26 @@ constexpr RowFunctions<T> FunctionsOf() {
       {ScalarRow<T, kAdd>, ScalarRow<T, kSubtract>, ScalarRow<T, kMultiply>,
        ScalarRow<T, kDivide>},
       {Unary<T, kSquareRoot>, Unary<T, kReciprocal>, Unary<T, kNegate>,
-       Unary<T, kSquare>},
+       Unary<T, kSquare>, Unary<T, kExponential>},
       Sum<T>,
-      SumOfSquares<T>};
+      SumOfSquares<T>,
+      Max<T>};
 }
 
 const AllRowFunctions& Functions() {
-  static constexpr AllRowFunctions kFunctions = {FunctionsOf<float>(),
-                                                 FunctionsOf<double>(),
-                                                 FunctionsOf<Half>(),
-                                                 FunctionsOf<BFloat16>(),
-                                                 Convert<Half, float>,
-                                                 Convert<BFloat16, float>,
-                                                 Convert<float, Half>,
-                                                 Convert<float, BFloat16>,
-                                                 Stream};
+  using enum Result;
+  static constexpr AllRowFunctions kFunctions = {
+      FunctionsOf<float>(),
+      FunctionsOf<double>(),
+      FunctionsOf<Half>(),
+      FunctionsOf<BFloat16>(),
+      Convert<kConverted, Half, float>,
+      Convert<kConverted, BFloat16, float>,
+      Convert<kConverted, float, Half>,
+      Convert<kConverted, float, BFloat16>,
+      Convert<kComputed, float, Half>,
+      Convert<kComputed, float, BFloat16>,
+      Stream};
   return kFunctions;
 }
 
@@ -215,13 +276,19 @@ ComputeType<T> SumOfSquaresRow(const T* a, size_t n) {
   return FunctionsOf<T>().sum_of_squares(a, n);
 }
 
+template <typename T>
+ComputeType<T> MaxRow(const T* a, size_t n) {
+  return FunctionsOf<T>().max(a, n);
+}
+
 #define ADDNORM_INSTANTIATE(T)                                        \
   template void BinaryRows(BinaryOp, const T*, const T*, T*, size_t); \
   template void BinaryRowScalar(BinaryOp, const T*, T, T*, size_t);   \
   template void BinaryScalarRow(BinaryOp, T, const T*, T*, size_t);   \
   template void UnaryRow(UnaryOp, const T*, T*, size_t);              \
   template ComputeType<T> SumRow(const T*, size_t);                   \
-  template ComputeType<T> SumOfSquaresRow(const T*, size_t)
+  template ComputeType<T> SumOfSquaresRow(const T*, size_t);          \
+  template ComputeType<T> MaxRow(const T*, size_t)
 ADDNORM_INSTANTIATE(float);
 ADDNORM_INSTANTIATE(double);
 ADDNORM_INSTANTIATE(Half);
@@ -239,6 +306,12 @@ void NarrowRow(const float* a, Half* out, size_t n) {
 }
 void NarrowRow(const float* a, BFloat16* out, size_t n) {
   AllFunctions().narrow_bfloat16(a, out, n);
+}
+void RoundRow(const float* a, Half* out, size_t n) {
+  AllFunctions().round_half(a, out, n);
+}
+void RoundRow(const float* a, BFloat16* out, size_t n) {
+  AllFunctions().round_bfloat16(a, out, n);
 }
 
 void StreamRow(const void* from, void* to, size_t bytes) {

@@ -21,6 +21,7 @@
 #ifndef ADDNORM_RUNTIME_KERNELS_ROW_OPS_H_
 #define ADDNORM_RUNTIME_KERNELS_ROW_OPS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -29,7 +30,13 @@
 namespace addnorm::runtime {
 
 enum class BinaryOp : uint8_t { kAdd, kSubtract, kMultiply, kDivide };
-enum class UnaryOp : uint8_t { kSquareRoot, kReciprocal, kNegate, kSquare };
+enum class UnaryOp : uint8_t {
+  kSquareRoot,
+  kReciprocal,
+  kNegate,
+  kSquare,
+  kExponential,  // as exponential.h has it
+};
 
 // out[i] = a[i] op b[i]
 template <typename T>
@@ -52,11 +59,36 @@ ComputeType<T> SumRow(const T* a, size_t n);
 template <typename T>
 ComputeType<T> SumOfSquaresRow(const T* a, size_t n);
 
+// The greatest element; -Inf of none, and a NaN if there is one. It takes the
+// lanes of a sum, which decides between zeros of both signs: a later one must
+// be greater.
+template <typename T>
+ComputeType<T> MaxRow(const T* a, size_t n);
+
 // Widen and Narrow of each element; the payload of a NaN stays, as in Cast.
 void WidenRow(const Half* a, float* out, size_t n);
 void WidenRow(const BFloat16* a, float* out, size_t n);
 void NarrowRow(const float* a, Half* out, size_t n);
 void NarrowRow(const float* a, BFloat16* out, size_t n);
+
+// Rounded of each element: results of an op, which have no other NaN.
+void RoundRow(const float* a, Half* out, size_t n);
+void RoundRow(const float* a, BFloat16* out, size_t n);
+
+// The same for elements of types that ops compute in, so that templates need
+// not tell half types apart.
+template <typename T>
+void WidenRow(const T* a, T* out, size_t n) {
+  std::copy_n(a, n, out);
+}
+template <typename T>
+void NarrowRow(const T* a, T* out, size_t n) {
+  std::copy_n(a, n, out);
+}
+template <typename T>
+void RoundRow(const T* a, T* out, size_t n) {
+  std::transform(a, a + n, out, [](T v) { return Canonical(v); });
+}
 
 // Copies past the caches, for results that would not fit in them. The writes
 // are in order with later ones only after FlushStreams().

@@ -23,7 +23,6 @@ struct ProductFunctions {
   using Product = void (*)(const float* a, const T* b, int64_t k, int64_t ldb,
                            int64_t width, float* c);
   Product matrix, transposed;
-  void (*widen)(const T* from, int64_t n, float* to);
 };
 
 struct AllProductFunctions {
@@ -131,15 +130,8 @@ void Transposed(const float* a, const T* b, int64_t k, int64_t ldb,
 }
 
 template <typename T>
-void WidenRun(const T* from, int64_t n, float* to) {
-  ForVectors(n, [&](auto d, int64_t j) HWY_ATTR {
-    hn::StoreU(LoadElements(d, from + j), d, to + j);
-  });
-}
-
-template <typename T>
 ProductFunctions<T> FunctionsOf() {
-  return {Matrix<T>, Transposed<T>, WidenRun<T>};
+  return {Matrix<T>, Transposed<T>};
 }
 
 AllProductFunctions AllFunctions() {
@@ -183,20 +175,11 @@ void RowTimesTransposed(const float* a, const T* b, int64_t k, int64_t ldb,
   Functions<T>().transposed(a, b, k, ldb, rows, c);
 }
 
-template <typename T>
-void WidenBlock(const T* from, int64_t ld, int64_t rows, int64_t columns,
-                float* to) {
-  const auto widen = Functions<T>().widen;
-  for (int64_t row = 0; row < rows; ++row)
-    widen(from + row * ld, columns, to + row * columns);
-}
-
 #define INSTANTIATE(T)                                                       \
   template void RowTimesMatrix(const float*, const T*, int64_t, int64_t,     \
                                int64_t, float*);                             \
   template void RowTimesTransposed(const float*, const T*, int64_t, int64_t, \
-                                   int64_t, float*);                         \
-  template void WidenBlock(const T*, int64_t, int64_t, int64_t, float*);
+                                   int64_t, float*);
 INSTANTIATE(float)
 INSTANTIATE(Half)
 INSTANTIATE(BFloat16)

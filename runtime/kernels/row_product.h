@@ -29,11 +29,6 @@ template <typename T>
 void RowTimesTransposed(const float* a, const T* b, int64_t k, int64_t ldb,
                         int64_t rows, float* c);
 
-// A block of a matrix as floats, densely.
-template <typename T>
-void WidenBlock(const T* from, int64_t ld, int64_t rows, int64_t columns,
-                float* to);
-
 }  // namespace addnorm::runtime
 
 #endif  // ADDNORM_RUNTIME_KERNELS_ROW_PRODUCT_H_

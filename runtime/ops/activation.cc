@@ -11,6 +11,7 @@
 #include "passes/ir/printable.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/groups.h"
+#include "runtime/wrapping.h"
 
 namespace addnorm::runtime {
 namespace {
@@ -182,8 +183,7 @@ absl::Status Gelu(OpContext& op) {
 // ---- functions of two operands
 
 constexpr auto kPRelu = []<typename T>(T x, T slope) -> T {
-  using W = Wrapping<T>;
-  return x < 0 ? static_cast<T>(static_cast<W>(slope) * static_cast<W>(x)) : x;
+  return x < 0 ? WrappingMultiply(slope, x) : x;
 };
 constexpr auto kBiasGelu = [](auto x, auto bias) { return kGelu(x + bias); };
 constexpr auto kBiasTanhGelu = [](auto x, auto bias) {

@@ -11,22 +11,17 @@
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/groups.h"
 #include "runtime/power.h"
+#include "runtime/wrapping.h"
 
 namespace addnorm::runtime {
 namespace {
 
-constexpr auto kAdd = []<typename T>(T a, T b) -> T {
-  using W = Wrapping<T>;
-  return static_cast<T>(static_cast<W>(a) + static_cast<W>(b));
-};
-constexpr auto kSub = []<typename T>(T a, T b) -> T {
-  using W = Wrapping<T>;
-  return static_cast<T>(static_cast<W>(a) - static_cast<W>(b));
-};
-constexpr auto kMul = []<typename T>(T a, T b) -> T {
-  using W = Wrapping<T>;
-  return static_cast<T>(static_cast<W>(a) * static_cast<W>(b));
-};
+constexpr auto kAdd =
+    WithRows<BinaryOp::kAdd>([](auto a, auto b) { return WrappingAdd(a, b); });
+constexpr auto kSub = WithRows<BinaryOp::kSubtract>(
+    [](auto a, auto b) { return WrappingSubtract(a, b); });
+constexpr auto kMul = WithRows<BinaryOp::kMultiply>(
+    [](auto a, auto b) { return WrappingMultiply(a, b); });
 
 // The least integer over -1 has no quotient: it wraps around to itself.
 template <typename T>
@@ -34,13 +29,14 @@ bool IsMinusOne(T value) {
   return std::is_signed_v<T> && value == static_cast<T>(-1);
 }
 
-constexpr auto kDiv = []<typename T>(T a, T b) -> T {
-  if constexpr (std::is_floating_point_v<T>) {
-    return a / b;
-  } else {
-    return IsMinusOne(b) ? kSub(T{0}, a) : static_cast<T>(a / b);
-  }
-};
+constexpr auto kDiv =
+    WithRows<BinaryOp::kDivide>([]<typename T>(T a, T b) -> T {
+      if constexpr (std::is_floating_point_v<T>) {
+        return a / b;
+      } else {
+        return IsMinusOne(b) ? kSub(T{0}, a) : static_cast<T>(a / b);
+      }
+    });
 
 // The remainder has the sign of a.
 constexpr auto kTruncatedMod = []<typename T>(T a, T b) -> T {

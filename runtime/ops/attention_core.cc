@@ -10,6 +10,7 @@
 
 #include "passes/ir/status_macros.h"
 #include "runtime/gemm.h"
+#include "runtime/kernels/row_ops.h"
 #include "runtime/ops/softmax_row.h"
 
 namespace addnorm::runtime {
@@ -150,9 +151,8 @@ absl::Status BlockRunner<T>::Run(int64_t batch, int64_t kv_head,
   for (int64_t row = 0; row < rows_; ++row) {
     const ScoreRow query = Query(row);
     T* y = call_.y.At(batch_, query.head, query.row);
-    const C* result = result_ + row * shape_.v_head_size;
-    for (int64_t i = 0; i < shape_.v_head_size; ++i)
-      y[i] = Rounded<T>(result[i]);
+    const auto size = static_cast<size_t>(shape_.v_head_size);
+    RoundRow(result_ + row * shape_.v_head_size, y, size);
   }
   return absl::OkStatus();
 }
@@ -164,7 +164,8 @@ void BlockRunner<T>::LoadQuery() {
     const ScoreRow query = Query(row);
     const T* q = call_.q.At(batch_, query.head, query.row);
     C* to = query_ + row * shape_.head_size;
-    for (int64_t i = 0; i < shape_.head_size; ++i) to[i] = Widen(q[i]) * scale;
+    WidenRow(q, to, static_cast<size_t>(shape_.head_size));
+    for (int64_t i = 0; i < shape_.head_size; ++i) to[i] *= scale;
   }
 }
 
@@ -178,8 +179,8 @@ auto BlockRunner<T>::Load(const HeadRows<const T>& rows, int64_t size,
   } else {
     *stride = size;
     for (int64_t row = 0; row < keys_.end - keys_.begin; ++row) {
-      for (int64_t i = 0; i < size; ++i)
-        wide_[row * size + i] = Widen(from[row * rows.row_stride + i]);
+      WidenRow(from + row * rows.row_stride, wide_ + row * size,
+               static_cast<size_t>(size));
     }
     return wide_;
   }
@@ -307,7 +308,7 @@ void BlockRunner<T>::EmitScores(ScoreStage stage, int64_t row) {
       (batch_ * shape_.q_heads + query.head) * shape_.q_rows + query.row;
   T* to = call_.scores + index * shape_.kv_rows;
   const C* from = scores_of(row);
-  for (int64_t i = 0; i < shape_.kv_rows; ++i) to[i] = Rounded<T>(from[i]);
+  RoundRow(from, to, static_cast<size_t>(shape_.kv_rows));
 }
 
 }  // namespace

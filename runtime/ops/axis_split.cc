@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "passes/ir/status_macros.h"
-#include "runtime/op.h"
+#include "runtime/ops/axes.h"
 
 namespace addnorm::runtime {
 
@@ -16,18 +16,10 @@ int64_t SizeProduct(int64_t a, int64_t b) {
              : product;
 }
 
-absl::StatusOr<int64_t> PositiveAxis(int64_t axis, int64_t rank) {
-  if (axis < -rank || axis >= rank) {
-    return OpContext::Invalid("axis {} is out of range for rank {}", axis,
-                              rank);
-  }
-  return axis < 0 ? axis + rank : axis;
-}
-
 absl::StatusOr<AxisSplit> SplitAt(const Dims& dims, int64_t axis) {
   AxisSplit split;
   ASSIGN_OR_RETURN(split.axis,
-                   PositiveAxis(axis, static_cast<int64_t>(dims.size())));
+                   NormalAxis(axis, static_cast<int64_t>(dims.size())));
   for (int64_t i = 0; i < static_cast<int64_t>(dims.size()); ++i) {
     int64_t& size = i < split.axis    ? split.outer
                     : i == split.axis ? split.length
@@ -42,7 +34,7 @@ absl::StatusOr<AxisSplit> FlattenAt(const Dims& dims, int64_t axis) {
   const int64_t rank = static_cast<int64_t>(dims.size());
   split.axis = axis;
   if (axis != rank) {
-    ASSIGN_OR_RETURN(split.axis, PositiveAxis(axis, rank));
+    ASSIGN_OR_RETURN(split.axis, NormalAxis(axis, rank));
   }
   for (int64_t i = 0; i < rank; ++i) {
     int64_t& size = i < split.axis ? split.outer : split.length;

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "runtime/grain.h"
 #include "runtime/tensor.h"
 
 namespace addnorm::runtime {
@@ -31,16 +32,9 @@ struct AxisSplit {
 };
 
 // A negative axis counts from the back. kInvalidArgument if it is out of range.
-absl::StatusOr<int64_t> PositiveAxis(int64_t axis, int64_t rank);
 absl::StatusOr<AxisSplit> SplitAt(const Dims& dims, int64_t axis);
 // [outer, length] with all of dims[axis, …) in length; axis may be the rank.
 absl::StatusOr<AxisSplit> FlattenAt(const Dims& dims, int64_t axis);
-
-// How many lines of that length make a part that is worth a thread.
-inline int64_t LineGrain(int64_t length) {
-  constexpr int64_t kElementsAThread = 32768;
-  return length >= kElementsAThread ? 1 : kElementsAThread / (length + 1) + 1;
-}
 
 }  // namespace addnorm::runtime
 

@@ -75,7 +75,7 @@ absl::Status NormaliseGroups(OpContext& op, int64_t groups,
         split.outer * groups, LineGrain(row), [&](int64_t begin, int64_t end) {
           for (int64_t group = begin; group < end; ++group) {
             const auto moments =
-                MomentsOf<A>(x.data<T>() + group * row, row, epsilon);
+                MomentsOf(x.data<T>() + group * row, row, epsilon);
             for (int64_t c = 0; c < channels; ++c) {
               const int64_t at = group * row + c * split.inner;
               const int64_t channel = (group % groups) * channels + c;

@@ -12,6 +12,7 @@
 #include "runtime/ops/attention_ops.h"
 #include "runtime/ops/kv_cache.h"
 #include "runtime/ops/padding_bias.h"
+#include "runtime/ops/widened.h"
 
 namespace addnorm::runtime {
 namespace {
@@ -116,20 +117,6 @@ absl::StatusOr<Projection> ReadProjection(const OpContext& op) {
   RETURN_IF_ERROR(ReadHeads(op, p));
   RETURN_IF_ERROR(ReadPast(op, p));
   return p;
-}
-
-// The operand's elements as floats, in its own buffer where they are floats.
-template <typename T>
-absl::StatusOr<Tensor> Widened(OpContext& op, const Tensor& tensor) {
-  if constexpr (std::is_same_v<T, float>) {
-    return tensor;
-  } else {
-    ASSIGN_OR_RETURN(Tensor wide,
-                     op.Scratch(ir::DataType::kFloat, tensor.dims()));
-    for (int64_t i = 0; i < tensor.count(); ++i)
-      wide.mutable_data<float>()[i] = Widen(tensor.data<T>()[i]);
-    return wide;
-  }
 }
 
 // [batch, rows, width]: input · weights + bias.

@@ -13,7 +13,7 @@
 #include "runtime/ops/einsum_loops.h"
 #include "runtime/ops/mat_mul.h"
 #include "runtime/ops/reduce_plan.h"
-#include "runtime/ops/reducers.h"
+#include "runtime/wrapping.h"
 
 namespace addnorm::runtime {
 namespace {
@@ -56,8 +56,7 @@ T SumAt(const EinsumLoops& loops, const std::vector<const T*>& operands,
   for (int64_t step = 0; step < loops.summed_count; ++step) {
     A product = Widen(operands[0][offsets[0]]);
     for (size_t i = 1; i < operands.size(); ++i) {
-      product = reducers::WrappingMultiply(product,
-                                           A{Widen(operands[i][offsets[i]])});
+      product = WrappingMultiply(product, A{Widen(operands[i][offsets[i]])});
     }
     sum = WrappingAdd(sum, product);
     Advance(loops.summed, index, offsets);

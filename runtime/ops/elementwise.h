@@ -7,8 +7,7 @@
 // A function takes and gives elements of the computing type: Half and BFloat16
 // operands come as floats, and the result is rounded once. It is a constant
 // lambda, or a class made from the OpContext where it depends on attributes.
-// Contiguous runs are computed in UnaryRun and BinaryRun and nowhere else, so
-// that is where a faster kernel for one function and type goes.
+// Contiguous runs are computed by element_runs.h and nowhere else.
 //
 //   constexpr auto kExp = [](auto x) { return std::exp(x); };
 //   constexpr OpRow kRows[] = {
@@ -16,61 +15,20 @@
 #ifndef ADDNORM_RUNTIME_OPS_ELEMENTWISE_H_
 #define ADDNORM_RUNTIME_OPS_ELEMENTWISE_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
 #include "passes/ir/status_macros.h"
 #include "runtime/broadcast.h"
+#include "runtime/grain.h"
 #include "runtime/op.h"
+#include "runtime/ops/element_runs.h"
 
 namespace addnorm::runtime {
 
-// Before loops whose element i depends on elements i alone. The result may be
-// one of the operands in place, so compilers cannot know that.
-#ifdef __clang__
-#define ADDNORM_VECTORISE _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define ADDNORM_VECTORISE _Pragma("GCC ivdep")
-#endif
-
-// Elements that are worth a thread: where memory is what takes the time, and
-// where a function of the C library is called for each element.
-inline constexpr int64_t kMemoryGrain = 32 * 1024;
+// Elements that are worth a thread where a function of the C library is called
+// for each of them; where memory is what takes the time: kMemoryGrain.
 inline constexpr int64_t kMathGrain = 4 * 1024;
-
-// The result of a function as an element: rounded, but a bool as it is.
-template <typename R, typename Value>
-R AsElement(Value value) {
-  if constexpr (std::is_same_v<R, bool>) {
-    return value;
-  } else {
-    return Rounded<R>(value);
-  }
-}
-
-template <typename R, typename F, typename T>
-void UnaryRun(const F& f, const T* x, R* y, int64_t length) {
-  ADDNORM_VECTORISE
-  for (int64_t i = 0; i < length; ++i) y[i] = AsElement<R>(f(Widen(x[i])));
-}
-
-// Steps are 1, or 0 for an operand whose one element meets all of the other's.
-template <typename R, typename F, typename T>
-void BinaryRun(const F& f, const T* a, int64_t a_step, const T* b,
-               int64_t b_step, R* y, int64_t length) {
-  if (a_step == 0) {
-    const ComputeType<T> left = Widen(*a);
-    UnaryRun<R>([&](auto right) { return f(left, right); }, b, y, length);
-  } else if (b_step == 0) {
-    const ComputeType<T> right = Widen(*b);
-    UnaryRun<R>([&](auto left) { return f(left, right); }, a, y, length);
-  } else {
-    ADDNORM_VECTORISE
-    for (int64_t i = 0; i < length; ++i)
-      y[i] = AsElement<R>(f(Widen(a[i]), Widen(b[i])));
-  }
-}
 
 // Operands from the first on: there, and of one type.
 inline absl::Status RequireAlike(const OpContext& op, size_t count) {
@@ -127,7 +85,9 @@ absl::Status MapBinary(OpContext& op, const BroadcastPlan& plan, const F& f,
 
 template <const auto& kFunction, typename... Ts>
 absl::Status Unary(OpContext& op) {
-  return MapUnary<void, Ts...>(op, kFunction, kMathGrain);
+  using F = std::remove_cvref_t<decltype(kFunction)>;
+  return MapUnary<void, Ts...>(op, kFunction,
+                               NamesRows<F> ? kMemoryGrain : kMathGrain);
 }
 
 template <typename Function, typename... Ts>
@@ -151,15 +111,6 @@ absl::Status Compare(OpContext& op) {
                    BroadcastPlan::Of({&op.input(0), &op.input(1)}));
   return MapBinary<bool, Ts...>(op, plan, kFunction, kMemoryGrain);
 }
-
-// Integers whose arithmetic wraps around, as the operators of ONNX do: C++
-// leaves that undefined for signed types, and promotes small unsigned ones to
-// int. Floating-point types stay what they are.
-template <typename T>
-using Wrapping =
-    std::conditional_t<std::is_integral_v<T>,
-                       std::conditional_t<(sizeof(T) < 8), uint32_t, uint64_t>,
-                       T>;
 
 }  // namespace addnorm::runtime
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "passes/ir/status_macros.h"
+#include "runtime/grain.h"
 #include "runtime/ops/attention_ops.h"
 #include "runtime/ops/packed_bits.h"
 
@@ -160,7 +161,7 @@ absl::Status RunTyped(OpContext& op, const BlockGather& g) {
   const Dequantiser<T> dequantiser(op, g);
   const int64_t count = std::ssize(indices), axis = g.dims[g.gather_axis];
   op.threads().ParallelFor(
-      g.outer * count, 1 + 32768 / g.inner, [&](int64_t begin, int64_t end) {
+      g.outer * count, LineGrain(g.inner), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           int64_t index = indices[static_cast<size_t>(i % count)];
           if (index < 0) index += axis;

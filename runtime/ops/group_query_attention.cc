@@ -20,6 +20,8 @@
 #include <vector>
 
 #include "passes/ir/status_macros.h"
+#include "runtime/grain.h"
+#include "runtime/kernels/row_ops.h"
 #include "runtime/ops/attention_core.h"
 #include "runtime/ops/attention_ops.h"
 #include "runtime/ops/gqa_plan.h"
@@ -35,13 +37,8 @@ enum Result : size_t { kY, kPresentKey, kPresentValue };
 template <typename T>
 void NormaliseRow(const T* x, const T* weight, float epsilon, int64_t size,
                   T* y) {
-  std::array<float, 32> lanes = {};
-  for (int64_t i = 0; i < size; ++i)
-    lanes[static_cast<size_t>(i % 32)] += Widen(x[i]) * Widen(x[i]);
-  for (size_t half = 16; half > 0; half /= 2) {
-    for (size_t k = 0; k < half; ++k) lanes[k] += lanes[k + half];
-  }
-  const float mean = lanes[0] / static_cast<float>(size);
+  const float mean =
+      SumOfSquaresRow(x, static_cast<size_t>(size)) / static_cast<float>(size);
   const float factor = 1 / std::sqrt(mean + epsilon);
   for (int64_t i = 0; i < size; ++i)
     y[i] = Rounded<T>(Widen(x[i]) * factor * Widen(weight[i]));
@@ -103,8 +100,7 @@ template <typename T>
 template <typename F>
 void Step<T>::ForHeads(int64_t heads, int64_t rows, F&& f) const {
   if (s_.head_size == 0 || rows == 0) return;
-  op_.threads().ParallelFor(s_.batch * heads,
-                            1 + 32768 / (1 + rows * s_.head_size),
+  op_.threads().ParallelFor(s_.batch * heads, LineGrain(rows * s_.head_size),
                             [&](int64_t begin, int64_t end) {
                               for (int64_t i = begin; i < end; ++i)
                                 f(i / heads, i % heads);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "runtime/grain.h"
 #include "runtime/ops/attention_core.h"
 
 namespace addnorm::runtime {
@@ -22,19 +23,19 @@ void AppendRows(OpContext& op, const T* past, int64_t past_rows,
   const int64_t heads = present_dims[1], size = present_dims[3];
   const int64_t length = past_rows + new_rows;
   if (ElementCount(present_dims).value_or(0) == 0) return;
-  op.threads().ParallelFor(
-      present_dims[0] * heads, 1 + 32768 / (1 + length * size),
-      [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          T* to = present + i * length * size;
-          if (past_rows > 0)
-            std::copy_n(past + i * past_rows * size, past_rows * size, to);
-          to += past_rows * size;
-          for (int64_t row = 0; row < new_rows; ++row)
-            std::copy_n(rows.At(i / heads, i % heads, row), size,
-                        to + row * size);
-        }
-      });
+  op.threads().ParallelFor(present_dims[0] * heads, LineGrain(length * size),
+                           [&](int64_t begin, int64_t end) {
+                             for (int64_t i = begin; i < end; ++i) {
+                               T* to = present + i * length * size;
+                               if (past_rows > 0)
+                                 std::copy_n(past + i * past_rows * size,
+                                             past_rows * size, to);
+                               to += past_rows * size;
+                               for (int64_t row = 0; row < new_rows; ++row)
+                                 std::copy_n(rows.At(i / heads, i % heads, row),
+                                             size, to + row * size);
+                             }
+                           });
 }
 
 }  // namespace addnorm::runtime

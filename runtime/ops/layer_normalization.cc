@@ -9,59 +9,28 @@
 
 #include "passes/ir/status_macros.h"
 #include "runtime/element_types.h"
+#include "runtime/kernels/row_ops.h"
+#include "runtime/ops/axes.h"
 #include "runtime/ops/axis_split.h"
+#include "runtime/ops/expansion.h"
 #include "runtime/ops/normalization.h"
 #include "runtime/ops/row_moments.h"
 
 namespace addnorm::runtime {
 namespace {
 
-// The dims of a tensor that broadcasts to `to`, padded with ones in front.
-absl::StatusOr<Dims> PaddedDims(const Tensor& tensor, const Dims& to) {
-  Dims dims = tensor.dims();
-  while (dims.size() > to.size() && dims.front() == 1) dims.erase(dims.begin());
-  bool fits = dims.size() <= to.size();
-  if (fits) dims.insert(dims.begin(), to.size() - dims.size(), 1);
-  for (size_t i = 0; fits && i < to.size(); ++i)
-    fits = dims[i] == 1 || dims[i] == to[i];
-  if (fits) return dims;
-  return OpContext::Invalid("{} does not broadcast to the row {}",
-                            Describe(tensor), ToString(to));
-}
-
-// A scale or bias for each element of a row, widened.
-template <typename T>
-absl::StatusOr<std::vector<ComputeType<T>>> RowOperand(const Tensor& tensor,
-                                                       const Dims& row_dims,
-                                                       int64_t length) {
-  ASSIGN_OR_RETURN(const Dims dims, PaddedDims(tensor, row_dims));
-  std::vector<ComputeType<T>> values(static_cast<size_t>(length));
-  for (int64_t i = 0; i < length; ++i) {
-    int64_t from = 0, stride = 1, rest = i;
-    for (size_t axis = dims.size(); axis-- > 0;) {
-      if (dims[axis] != 1) from += rest % row_dims[axis] * stride;
-      rest /= row_dims[axis];
-      stride *= dims[axis];
-    }
-    values[i] = Widen(tensor.data<T>()[from]);
-  }
-  return values;
-}
-
-template <typename T>
 struct LayerOperands {
   AxisSplit split;
-  std::vector<ComputeType<T>> scale, bias;  // no bias: empty
+  Tensor scale, bias;  // an element for each of a row; the bias may be absent
   float epsilon = 0;
 };
 
-template <typename T>
-absl::StatusOr<LayerOperands<T>> OperandsOf(const OpContext& op) {
+absl::StatusOr<LayerOperands> OperandsOf(OpContext& op) {
   RETURN_IF_ERROR(op.RequireInputs(2));
   const Tensor& x = op.input(0);
-  LayerOperands<T> operands;
+  LayerOperands operands;
   ASSIGN_OR_RETURN(const int64_t axis,
-                   PositiveAxis(op.attributes().Int("axis", -1), x.rank()));
+                   NormalAxis(op.attributes().Int("axis", -1), x.rank()));
   ASSIGN_OR_RETURN(operands.split, FlattenAt(x.dims(), axis));
   operands.epsilon = op.attributes().Float("epsilon", 1e-5F);
   for (size_t i = 1; i <= 2; ++i) {
@@ -70,23 +39,36 @@ absl::StatusOr<LayerOperands<T>> OperandsOf(const OpContext& op) {
       return OpContext::Invalid("operand {} is {} for {}", i,
                                 Describe(op.input(i)), Describe(x));
     const Dims row_dims(x.dims().begin() + axis, x.dims().end());
-    ASSIGN_OR_RETURN(
-        (i == 1 ? operands.scale : operands.bias),
-        RowOperand<T>(op.input(i), row_dims, operands.split.length));
+    ASSIGN_OR_RETURN((i == 1 ? operands.scale : operands.bias),
+                     Expanded(op, op.input(i), row_dims));
   }
   return operands;
 }
 
+// From a row as S, which is overwritten.
 template <typename S, typename T>
-void NormaliseRow(const LayerOperands<T>& operands, const T* x, T* y, S mean,
-                  S inverse) {
-  for (int64_t i = 0; i < operands.split.length; ++i) {
-    const S distance = static_cast<S>(Widen(x[i])) - mean;
-    const T normalised =
-        Rounded<T>(static_cast<ComputeType<T>>(distance * inverse));
-    const T scaled = Rounded<T>(Widen(normalised) * operands.scale[i]);
-    y[i] = operands.bias.empty() ? scaled
-                                 : Rounded<T>(Widen(scaled) + operands.bias[i]);
+void NormaliseRow(const LayerOperands& operands, std::vector<S>& row, T* y,
+                  S mean, S inverse) {
+  const size_t n = row.size();
+  for (S& value : row) value = (value - mean) * inverse;
+  if constexpr (std::is_same_v<S, ComputeType<T>>) {
+    RoundRow(row.data(), y, n);
+  } else {
+    for (size_t i = 0; i < n; ++i)
+      y[i] = Rounded<T>(static_cast<ComputeType<T>>(row[i]));
+  }
+  BinaryRows(BinaryOp::kMultiply, y, operands.scale.data<T>(), y, n);
+  if (!operands.bias.is_absent())
+    BinaryRows(BinaryOp::kAdd, y, operands.bias.data<T>(), y, n);
+}
+
+template <typename T, typename S>
+void LoadRow(const T* x, std::vector<S>& row) {
+  if constexpr (std::is_same_v<S, ComputeType<T>>) {
+    WidenRow(x, row.data(), row.size());
+  } else {
+    for (size_t i = 0; i < row.size(); ++i)
+      row[i] = static_cast<S>(Widen(x[i]));
   }
 }
 
@@ -104,7 +86,7 @@ absl::StatusOr<S*> StatisticsOutput(OpContext& op, size_t output,
 template <typename S, typename T>
 absl::Status NormaliseLayers(OpContext& op) {
   const Tensor& x = op.input(0);
-  ASSIGN_OR_RETURN(const LayerOperands<T> operands, OperandsOf<T>(op));
+  ASSIGN_OR_RETURN(const LayerOperands operands, OperandsOf(op));
   const AxisSplit& split = operands.split;
   ASSIGN_OR_RETURN(Tensor * y, op.Output(0, x.type(), x.dims()));
   ASSIGN_OR_RETURN(S * means, StatisticsOutput<S>(op, 1, split.axis));
@@ -113,14 +95,15 @@ absl::Status NormaliseLayers(OpContext& op) {
   if (x.count() == 0 && !is_row_wanted) return absl::OkStatus();
   op.threads().ParallelFor(
       split.outer, LineGrain(split.length), [&](int64_t begin, int64_t end) {
+        std::vector<S> elements(static_cast<size_t>(split.length));
         for (int64_t row = begin; row < end; ++row) {
-          const T* from = x.data<T>() + row * split.length;
-          const auto moments = MomentsOf<S>(from, split.length,
-                                            static_cast<S>(operands.epsilon));
+          LoadRow(x.data<T>() + row * split.length, elements);
+          const auto moments = MomentsOf(elements.data(), split.length,
+                                         static_cast<S>(operands.epsilon));
           const S inverse = S{1} / moments.deviation;
           if (means != nullptr) means[row] = Canonical(moments.mean);
           if (inverses != nullptr) inverses[row] = Canonical(inverse);
-          NormaliseRow(operands, from,
+          NormaliseRow(operands, elements,
                        y->mutable_data<T>() + row * split.length, moments.mean,
                        inverse);
         }

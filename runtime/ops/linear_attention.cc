@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "passes/ir/status_macros.h"
+#include "runtime/kernels/row_ops.h"
 #include "runtime/ops/attention_core.h"
 #include "runtime/ops/attention_ops.h"
 
@@ -203,7 +204,7 @@ absl::StatusOr<Tensor> FirstState(OpContext& op, const Dims& dims) {
                               ToString(dims));
   }
   RETURN_IF_ERROR((op.ForType<float, Half, BFloat16>(past, [&]<typename S>() {
-    for (int64_t i = 0; i < past.count(); ++i) to[i] = Widen(past.data<S>()[i]);
+    WidenRow(past.data<S>(), to, static_cast<size_t>(past.count()));
   })));
   return state;
 }

@@ -18,6 +18,7 @@
 #include "runtime/ops/attention_core.h"
 #include "runtime/ops/attention_ops.h"
 #include "runtime/ops/packed_bits.h"
+#include "runtime/ops/widened.h"
 
 namespace addnorm::runtime {
 namespace {
@@ -202,13 +203,8 @@ absl::Status RunTyped(OpContext& op, const Product& p) {
   dims.back() = p.n;
   ASSIGN_OR_RETURN(Tensor * y, op.Output(0, kTypeOf<T>, dims));
   if (y->count() == 0) return absl::OkStatus();
-  Tensor wide = a;
-  if constexpr (!std::is_same_v<T, float>) {
-    ASSIGN_OR_RETURN(wide, op.Scratch(ir::DataType::kFloat, a.dims()));
-    for (int64_t i = 0; i < a.count(); ++i)
-      wide.mutable_data<float>()[i] = Widen(a.data<T>()[i]);
-  }
-  const float* const left = static_cast<const Tensor&>(wide).data<float>();
+  ASSIGN_OR_RETURN(const Tensor wide, Widened<T>(op, a));
+  const float* const left = wide.data<float>();
   std::mutex mutex;
   absl::Status status;
   op.threads().ParallelFor(

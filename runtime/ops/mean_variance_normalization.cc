@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "passes/ir/status_macros.h"
+#include "runtime/ops/axes.h"
 #include "runtime/ops/axis_split.h"
 #include "runtime/ops/normalization.h"
 #include "runtime/ops/reduce_loop.h"
@@ -22,7 +23,7 @@ absl::StatusOr<ReducePlan> PlanOf(const OpContext& op) {
   const std::vector<int64_t> all_but_channels = {0, 2, 3};
   for (const int64_t axis :
        op.attributes().Ints("axes").value_or(all_but_channels)) {
-    ASSIGN_OR_RETURN(const int64_t positive, PositiveAxis(axis, x.rank()));
+    ASSIGN_OR_RETURN(const int64_t positive, NormalAxis(axis, x.rank()));
     reduced[positive] = true;
   }
   return MakeReducePlan(x.dims(), reduced);

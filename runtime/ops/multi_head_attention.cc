@@ -11,6 +11,8 @@
 #include <cmath>
 
 #include "passes/ir/status_macros.h"
+#include "runtime/grain.h"
+#include "runtime/kernels/row_ops.h"
 #include "runtime/ops/attention_core.h"
 #include "runtime/ops/attention_ops.h"
 #include "runtime/ops/kv_cache.h"
@@ -176,16 +178,15 @@ absl::StatusOr<Tensor> WithBias(OpContext& op, const Source& source,
   if (sums.count() == 0) return sums;
   T* const data = sums.mutable_data<T>();
   op.threads().ParallelFor(
-      source.batch * source.heads * source.rows, 1 + 32768 / source.size,
+      source.batch * source.heads * source.rows, LineGrain(source.size),
       [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const int64_t head = i / source.rows;
           const T* row = rows.At(head / source.heads, head % source.heads,
                                  i % source.rows);
           const T* bias = from + head % source.heads * source.size;
-          for (int64_t e = 0; e < source.size; ++e)
-            data[i * source.size + e] =
-                Rounded<T>(Widen(row[e]) + Widen(bias[e]));
+          BinaryRows(BinaryOp::kAdd, row, bias, data + i * source.size,
+                     static_cast<size_t>(source.size));
         }
       });
   return sums;

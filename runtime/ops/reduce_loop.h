@@ -19,12 +19,30 @@
 #include <cstdint>
 
 #include "runtime/element_types.h"
+#include "runtime/kernels/row_ops.h"
 #include "runtime/ops/axis_split.h"
 #include "runtime/ops/reduce_plan.h"
 #include "runtime/row_sum.h"
 #include "runtime/thread_pool.h"
 
 namespace addnorm::runtime {
+
+// A run that is reduced: by the reducer's row kernel, or element by element.
+template <typename T, typename Reducer>
+ComputeType<T> FoldRun(const Reducer& reducer, const T* x, int64_t n,
+                       int64_t output) {
+  using A = ComputeType<T>;
+  constexpr bool kHasKernel = std::is_floating_point_v<A> && requires {
+    Reducer::Row(x, static_cast<size_t>(n));
+  };
+  if constexpr (kHasKernel) {
+    return Reducer::Row(x, static_cast<size_t>(n));
+  } else {
+    return FoldRow<A>(
+        n, Reducer::Identity(), [](A a, A b) { return Reducer::Fold(a, b); },
+        [&](int64_t i) { return reducer.Load(Widen(x[i]), output); });
+  }
+}
 
 // One result from runs that are reduced themselves.
 template <typename T, typename Reducer>
@@ -33,26 +51,32 @@ ComputeType<T> ReduceRuns(const ReducePlan& plan, const Reducer& reducer,
   using A = ComputeType<T>;
   A result = Reducer::Identity();
   for (int64_t r = 0; r < plan.reduced.count; ++r) {
-    const T* row = x + plan.reduced.Offset(r);
-    const A part = FoldRow<A>(
-        plan.run, Reducer::Identity(),
-        [](A a, A b) { return Reducer::Fold(a, b); },
-        [&](int64_t i) { return reducer.Load(Widen(row[i]), output); });
+    const A part =
+        FoldRun(reducer, x + plan.reduced.Offset(r), plan.run, output);
     result = r == 0 ? part : Reducer::Fold(result, part);
   }
   return result;
 }
 
-// Results for `width` neighbours of a kept run.
+constexpr int64_t kColumnBlock = 512;  // what stays in the L1 cache
+
+// Results for at most kColumnBlock neighbours of a kept run.
 template <typename T, typename Reducer>
 void ReduceColumns(const ReducePlan& plan, const Reducer& reducer, const T* x,
                    int64_t output, int64_t width, ComputeType<T>* results) {
   std::fill_n(results, width, Reducer::Identity());
+  const auto fold = [&](const ComputeType<T>* row) {
+    for (int64_t i = 0; i < width; ++i)
+      results[i] = Reducer::Fold(results[i], reducer.Load(row[i], output + i));
+  };
   for (int64_t r = 0; r < plan.reduced.count; ++r) {
     const T* row = x + plan.reduced.Offset(r);
-    for (int64_t i = 0; i < width; ++i) {
-      results[i] =
-          Reducer::Fold(results[i], reducer.Load(Widen(row[i]), output + i));
+    if constexpr (kIsHalfType<T>) {
+      float wide[kColumnBlock];
+      WidenRow(row, wide, static_cast<size_t>(width));
+      fold(wide);
+    } else {
+      fold(row);
     }
   }
 }
@@ -77,16 +101,15 @@ void ReduceAll(const ReducePlan& plan, const Reducer& reducer, const T* x,
                Out* y, ThreadPool& threads) {
   if (plan.outputs == 0) return;
   if (plan.run_is_reduced) return ReduceRows(plan, reducer, x, y, threads);
-  constexpr int64_t kBlock = 512;  // partial results that stay in the L1 cache
-  const int64_t blocks = (plan.run + kBlock - 1) / kBlock;
-  const int64_t width = std::min(plan.run, kBlock);
+  const int64_t blocks = (plan.run + kColumnBlock - 1) / kColumnBlock;
+  const int64_t width = std::min(plan.run, kColumnBlock);
   threads.ParallelFor(
       plan.kept.count * blocks, LineGrain(plan.reduced_count * width),
       [&](int64_t begin, int64_t end) {
-        ComputeType<T> results[kBlock];
+        ComputeType<T> results[kColumnBlock];
         for (int64_t task = begin; task < end; ++task) {
-          const int64_t column = task % blocks * kBlock;
-          const int64_t columns = std::min(kBlock, plan.run - column);
+          const int64_t column = task % blocks * kColumnBlock;
+          const int64_t columns = std::min(kColumnBlock, plan.run - column);
           const int64_t output = task / blocks * plan.run + column;
           const T* from = x + plan.kept.Offset(task / blocks) + column;
           ReduceColumns(plan, reducer, from, output, columns, results);

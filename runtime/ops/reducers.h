@@ -4,6 +4,8 @@
 // What each Reduce* operator does to an element, to two partial results, and to
 // the final one (reduce_loop.h runs them). A is the type it computes in.
 //
+// Row is the kernel, of floating-point elements, that folds as many Loads.
+//
 // A NaN among the elements makes ReduceMax and ReduceMin NaN. Integers wrap
 // around.
 //
@@ -17,27 +19,26 @@
 #include <type_traits>
 
 #include "runtime/exponential.h"
-#include "runtime/row_sum.h"
+#include "runtime/kernels/row_ops.h"
+#include "runtime/wrapping.h"
 
 namespace addnorm::runtime::reducers {
 
-// a * b; integers wrap around. The unsigned product of two small ones would be
-// one of int, which may overflow.
+// What all sums have in common.
 template <typename A>
-A WrappingMultiply(A a, A b) {
-  if constexpr (std::is_integral_v<A>) {
-    return static_cast<A>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-  } else {
-    return a * b;
-  }
-}
-
-template <typename A>
-struct Sum {
+struct Adding {
   static A Identity() { return A{0}; }
-  static A Load(A x, int64_t) { return x; }
   static A Fold(A a, A b) { return WrappingAdd(a, b); }
   static A Finish(A a, int64_t) { return a; }
+};
+
+template <typename A>
+struct Sum : Adding<A> {
+  static A Load(A x, int64_t) { return x; }
+  template <typename T>
+  static A Row(const T* x, size_t n) {
+    return SumRow(x, n);
+  }
 };
 
 template <typename A>
@@ -46,12 +47,16 @@ struct Mean : Sum<A> {
 };
 
 template <typename A>
-struct SumSquare : Sum<A> {
+struct SumSquare : Adding<A> {
   static A Load(A x, int64_t) { return WrappingMultiply(x, x); }
+  template <typename T>
+  static A Row(const T* x, size_t n) {
+    return SumOfSquaresRow(x, n);
+  }
 };
 
 template <typename A>
-struct L1 : Sum<A> {
+struct L1 : Adding<A> {
   static A Load(A x, int64_t) {
     if constexpr (std::is_floating_point_v<A>) {
       return std::fabs(x);
@@ -96,6 +101,10 @@ struct Max {
     }
   }
   static A Load(A x, int64_t) { return x; }
+  template <typename T>
+  static A Row(const T* x, size_t n) {
+    return MaxRow(x, n);
+  }
   static A Fold(A a, A b) {
     if constexpr (std::is_floating_point_v<A>) {
       return b > a || b != b ? b : a;
@@ -130,19 +139,20 @@ struct Min {
 // element; the caller adds the shift to the logarithm. Infinite shifts are
 // taken as 0: then the sum is 0 or infinite, as it should be.
 template <typename A>
-struct SumExp : Sum<A> {
+struct SumExp : Adding<A> {
   const A* shifts = nullptr;  // one a result
   A Load(A x, int64_t output) const { return Exponential(x - shifts[output]); }
 };
 
 // The mean of squared distances from the results' means.
 template <typename A>
-struct Variance : Mean<A> {
+struct Variance : Adding<A> {
   const A* means = nullptr;  // one a result
   A Load(A x, int64_t output) const {
     const A distance = x - means[output];
     return distance * distance;
   }
+  static A Finish(A a, int64_t n) { return Mean<A>::Finish(a, n); }
 };
 
 }  // namespace addnorm::runtime::reducers

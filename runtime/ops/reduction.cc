@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "passes/ir/status_macros.h"
+#include "runtime/ops/axes.h"
 #include "runtime/ops/groups.h"
 #include "runtime/ops/reduce_loop.h"
 #include "runtime/ops/reducers.h"
@@ -27,7 +28,7 @@ absl::StatusOr<std::vector<bool>> ReducedAxes(const OpContext& op,
   const bool none = op.attributes().Int("noop_with_empty_axes", 0) != 0;
   std::vector<bool> reduced(static_cast<size_t>(rank), axes.empty() && !none);
   for (const int64_t axis : axes) {
-    ASSIGN_OR_RETURN(const int64_t positive, PositiveAxis(axis, rank));
+    ASSIGN_OR_RETURN(const int64_t positive, NormalAxis(axis, rank));
     reduced[positive] = true;
   }
   return reduced;

@@ -6,6 +6,7 @@
 
 #include "passes/ir/status_macros.h"
 #include "runtime/ops/axes.h"
+#include "runtime/ops/expansion.h"
 #include "runtime/ops/shape_ops.h"
 #include "runtime/ops/strided_copy.h"
 
@@ -40,17 +41,7 @@ absl::Status Expand(OpContext& op) {
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(Tensor * y, op.Output(0, x.type(), dims));
-  const int64_t element = ElementBytes(x);
-  const Dims from = ByteStrides(x.dims(), element);
-  const Dims to = ByteStrides(dims, element);
-  StridedCopy copy{
-      x.data<std::byte>(), y->mutable_data<std::byte>(), element, {}};
-  const size_t added = dims.size() - from.size();
-  for (size_t i = 0; i < dims.size(); ++i) {
-    const bool repeats = i < added || x.dims()[i - added] == 1;
-    copy.axes.push_back({dims[i], repeats ? 0 : from[i - added], to[i]});
-  }
-  Copy(op.threads(), std::move(copy));
+  CopyExpanded(op.threads(), x, *y);
   return absl::OkStatus();
 }
 

@@ -5,12 +5,12 @@
 // variants that add a residual first (skip_norm.h). Roundings:
 // kernels/norm_recipes.h.
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "passes/ir/status_macros.h"
 #include "runtime/kernels/add_rms_norm.h"
 #include "runtime/kernels/norm_recipes.h"
+#include "runtime/ops/expansion.h"
 #include "runtime/ops/groups.h"
 #include "runtime/ops/skip_norm.h"
 
@@ -43,40 +43,6 @@ absl::StatusOr<Rows> RowsFrom(const Tensor& x, int64_t axis) {
 
 // ---- RMSNormalization's scale, which may be of any shape that broadcasts
 
-// Elements of `from`, repeated along the dims that it lacks or has as 1.
-// kInvalidArgument where its dims do not broadcast to `dims`.
-absl::StatusOr<Tensor> Expand(OpContext& op, const Tensor& from,
-                              const Dims& dims) {
-  const auto rank = static_cast<int64_t>(dims.size());
-  Dims strides(dims.size(), 0);
-  for (int64_t i = rank - 1, d = from.rank() - 1, stride = 1; d >= 0;
-       --i, --d) {
-    const int64_t size = from.dims()[d];
-    if (i < 0 ? size != 1 : size != 1 && size != dims[i]) {
-      return OpContext::Invalid(
-          "the scale is {}, expected one that expands "
-          "to {}",
-          Describe(from), ToString(dims));
-    }
-    if (size != 1) strides[i] = stride;
-    stride *= size;
-  }
-  ASSIGN_OR_RETURN(Tensor expanded, op.Scratch(from.type(), dims));
-  const size_t bytes = ElementSize(from.type());
-  std::byte* to = expanded.mutable_data<std::byte>();
-  Dims index(dims.size(), 0);
-  for (int64_t e = 0, at = 0; e < expanded.count(); ++e, to += bytes) {
-    std::memcpy(to, from.data<std::byte>() + at * bytes, bytes);
-    for (int64_t i = rank - 1; i >= 0; --i) {
-      at += strides[i];
-      if (++index[i] < dims[i]) break;
-      at -= strides[i] * dims[i];
-      index[i] = 0;
-    }
-  }
-  return expanded;
-}
-
 // The scale as one element, as one row for all, or else as large as x.
 absl::StatusOr<Tensor> ScaleRows(OpContext& op, const Tensor& x,
                                  const Tensor& scale, const Rows& rows) {
@@ -86,7 +52,7 @@ absl::StatusOr<Tensor> ScaleRows(OpContext& op, const Tensor& x,
   bool differs = false;
   for (int64_t d = 0; d < scale.rank() - row_rank; ++d)
     differs |= scale.dims()[d] != 1;
-  return Expand(op, scale, differs ? x.dims() : rows.row_dims);
+  return Expanded(op, scale, differs ? x.dims() : rows.row_dims);
 }
 
 // A call for each row, where each has a scale of its own.

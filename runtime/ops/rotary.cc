@@ -5,6 +5,7 @@
 #include "runtime/ops/rotary.h"
 
 #include "passes/ir/status_macros.h"
+#include "runtime/grain.h"
 #include "runtime/ops/attention_core.h"
 #include "runtime/ops/attention_ops.h"
 
@@ -131,8 +132,8 @@ absl::Status Rotate(OpContext& op, const RotaryCall& call) {
                 to.At(batch, head, row));
     }
   };
-  op.threads().ParallelFor(call.batch * call.heads * call.rows,
-                           1 + 32768 / size, rotate);
+  op.threads().ParallelFor(call.batch * call.heads * call.rows, LineGrain(size),
+                           rotate);
   return absl::OkStatus();
 }
 

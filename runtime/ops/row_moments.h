@@ -1,10 +1,11 @@
 // Copyright the onnx-addnorm authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mean and standard deviation of a row, in type S whatever the elements' type:
-// both sums as row_sum.h says, the second of squared distances from the mean.
+// Mean and standard deviation of a row, in the type that its elements are
+// computed in: both sums as row_sum.h says, the second of squared distances
+// from the mean.
 //
-//   const RowMoments<float> moments = MomentsOf<float>(x, n, epsilon);
+//   const RowMoments<float> moments = MomentsOf(x, n, epsilon);
 #ifndef ADDNORM_RUNTIME_OPS_ROW_MOMENTS_H_
 #define ADDNORM_RUNTIME_OPS_ROW_MOMENTS_H_
 
@@ -12,6 +13,7 @@
 #include <cstdint>
 
 #include "runtime/element_types.h"
+#include "runtime/kernels/row_ops.h"
 #include "runtime/row_sum.h"
 
 namespace addnorm::runtime {
@@ -22,13 +24,12 @@ struct RowMoments {
   S deviation = 0;  // sqrt(variance + epsilon)
 };
 
-template <typename S, typename T>
-RowMoments<S> MomentsOf(const T* x, int64_t n, S epsilon) {
-  const auto element = [x](int64_t i) { return static_cast<S>(Widen(x[i])); };
-  const S mean = RowSum<S>(n, element) / static_cast<S>(n);
+template <typename T, typename S = ComputeType<T>>
+RowMoments<S> MomentsOf(const T* x, int64_t n, ComputeType<T> epsilon) {
+  const S mean = SumRow(x, static_cast<size_t>(n)) / static_cast<S>(n);
   const S variance = RowSum<S>(n,
                                [&](int64_t i) {
-                                 const S distance = element(i) - mean;
+                                 const S distance = Widen(x[i]) - mean;
                                  return distance * distance;
                                }) /
                      static_cast<S>(n);

@@ -15,27 +15,22 @@
 #include "runtime/ops/index_offsets.h"
 #include "runtime/ops/indexing_ops.h"
 #include "runtime/ops/strided_copy.h"
+#include "runtime/wrapping.h"
 
 namespace addnorm::runtime {
 namespace {
 
-// Integers wrap, as they do in every other op.
-template <typename T>
-using Wrapping = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;
-
 struct AddUpdate {
   template <typename C>
   static C Apply(C old, C update) {
-    return static_cast<C>(static_cast<Wrapping<C>>(old) +
-                          static_cast<Wrapping<C>>(update));
+    return WrappingAdd(old, update);
   }
 };
 
 struct MultiplyUpdate {
   template <typename C>
   static C Apply(C old, C update) {
-    return static_cast<C>(static_cast<Wrapping<C>>(old) *
-                          static_cast<Wrapping<C>>(update));
+    return WrappingMultiply(old, update);
   }
 };
 

@@ -88,32 +88,10 @@ absl::Status MakeOutputs(OpContext& op, SkipNorm& norm) {
   return absl::OkStatus();
 }
 
-void ToCompute(const float* from, float* to, size_t n) {
-  std::copy_n(from, n, to);
-}
-void ToCompute(const double* from, double* to, size_t n) {
-  std::copy_n(from, n, to);
-}
-template <typename T>
-void ToCompute(const T* from, float* to, size_t n) {
-  WidenRow(from, to, n);
-}
-
-void FromCompute(const float* from, float* to, size_t n) {
-  std::copy_n(from, n, to);
-}
-void FromCompute(const double* from, double* to, size_t n) {
-  std::copy_n(from, n, to);
-}
-template <typename T>
-void FromCompute(const float* from, T* to, size_t n) {
-  NarrowRow(from, to, n);
-}
-
 template <typename T>
 std::vector<ComputeType<T>> Computed(const Tensor& vector) {
   std::vector<ComputeType<T>> row(static_cast<size_t>(vector.count()));
-  if (!vector.is_absent()) ToCompute(vector.data<T>(), row.data(), row.size());
+  if (!vector.is_absent()) WidenRow(vector.data<T>(), row.data(), row.size());
   return row;
 }
 
@@ -148,8 +126,8 @@ class RowsOfSkipNorm {
     for (int64_t row = begin; row < end; ++row) {
       Add(row, x.data(), other.data());
       if (norm_.sum != nullptr)
-        FromCompute(x.data(), norm_.sum->template mutable_data<T>() + At(row),
-                    n_);
+        NarrowRow(x.data(), norm_.sum->template mutable_data<T>() + At(row),
+                  n_);
       f(row, x.data());
     }
   }
@@ -164,7 +142,7 @@ class RowsOfSkipNorm {
     BinaryRowScalar<C>(BinaryOp::kDivide, x, root, x, n_);
     BinaryRows<C>(BinaryOp::kMultiply, x, gamma_.data(), x, n_);
     if (!beta_.empty()) BinaryRows<C>(BinaryOp::kAdd, x, beta_.data(), x, n_);
-    FromCompute(x, norm_.y->template mutable_data<T>() + At(row), n_);
+    NarrowRow(x, norm_.y->template mutable_data<T>() + At(row), n_);
     SetStatistics(norm_, row, static_cast<double>(mean),
                   static_cast<double>(root));
   }
@@ -191,8 +169,8 @@ class RowsOfSkipNorm {
   size_t At(int64_t row) const { return static_cast<size_t>(row) * n_; }
 
   void Add(int64_t row, C* x, C* other) const {
-    ToCompute(norm_.input.data<T>() + At(row), x, n_);
-    ToCompute(norm_.skip.data<T>() + At(row % norm_.skip_rows), other, n_);
+    WidenRow(norm_.input.data<T>() + At(row), x, n_);
+    WidenRow(norm_.skip.data<T>() + At(row % norm_.skip_rows), other, n_);
     BinaryRows<C>(BinaryOp::kAdd, x, other, x, n_);
     if (!bias_.empty()) BinaryRows<C>(BinaryOp::kAdd, x, bias_.data(), x, n_);
   }

@@ -3,73 +3,57 @@
 //
 // Softmax, LogSoftmax, Hardmax: along one axis since opset 13, before that over
 // all axes from one on.
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "passes/ir/status_macros.h"
 #include "runtime/element_types.h"
-#include "runtime/exponential.h"
+#include "runtime/kernels/row_ops.h"
 #include "runtime/ops/axis_split.h"
 #include "runtime/ops/normalization.h"
-#include "runtime/ops/reducers.h"
-#include "runtime/row_sum.h"
 
 namespace addnorm::runtime {
 namespace {
 
-template <typename A>
-A RowMax(const std::vector<A>& row) {
-  using Max = reducers::Max<A>;
-  return FoldRow<A>(
-      static_cast<int64_t>(row.size()), Max::Identity(),
-      [](A a, A b) { return Max::Fold(a, b); },
-      [&](int64_t i) { return row[i]; });
-}
-
-// The value as an element of T has it: what one op of a function's body hands
-// to the next.
+// A row x becomes y, which may be x. In the standard, Softmax and LogSoftmax
+// are functions of ReduceMax, Sub, Exp, ReduceSum, Div and Log, so half types
+// are rounded after each of these.
 template <typename T>
-ComputeType<T> RoundTo(ComputeType<T> value) {
-  return Widen(Rounded<T>(value));
+void SubtractMax(const T* x, T* y, size_t n) {
+  BinaryRowScalar(BinaryOp::kSubtract, x, Rounded<T>(MaxRow(x, n)), y, n);
 }
 
-// Each works on a widened row in place; the caller rounds the result. In the
-// standard, Softmax and LogSoftmax are functions of ReduceMax, Sub, Exp,
-// ReduceSum, Div and Log, so half types are rounded after each of these.
 struct SoftmaxRow {
-  template <typename T, typename A = ComputeType<T>>
-  static void Apply(std::vector<A>& row) {
-    const A maximum = RowMax(row);
-    for (A& value : row)
-      value = RoundTo<T>(Exponential(RoundTo<T>(value - maximum)));
-    const A sum = RoundTo<T>(RowSum<A>(static_cast<int64_t>(row.size()),
-                                       [&](int64_t i) { return row[i]; }));
-    for (A& value : row) value /= sum;
+  template <typename T>
+  static void Apply(const T* x, T* y, size_t n) {
+    SubtractMax(x, y, n);
+    UnaryRow(UnaryOp::kExponential, y, y, n);
+    BinaryRowScalar(BinaryOp::kDivide, y, Rounded<T>(SumRow(y, n)), y, n);
   }
 };
 
 struct LogSoftmaxRow {
-  template <typename T, typename A = ComputeType<T>>
-  static void Apply(std::vector<A>& row) {
-    const A maximum = RowMax(row);
-    for (A& value : row) value = RoundTo<T>(value - maximum);
-    const A sum =
-        RoundTo<T>(RowSum<A>(static_cast<int64_t>(row.size()), [&](int64_t i) {
-          return RoundTo<T>(Exponential(row[i]));
-        }));
-    const A logarithm = RoundTo<T>(std::log(sum));
-    for (A& value : row) value -= logarithm;
+  template <typename T>
+  static void Apply(const T* x, T* y, size_t n) {
+    SubtractMax(x, y, n);
+    std::vector<T> powers(n);
+    UnaryRow(UnaryOp::kExponential, y, powers.data(), n);
+    const T sum = Rounded<T>(SumRow(powers.data(), n));
+    const T logarithm = Rounded<T>(std::log(Widen(sum)));
+    BinaryRowScalar(BinaryOp::kSubtract, y, logarithm, y, n);
   }
 };
 
 struct HardmaxRow {
-  template <typename T, typename A = ComputeType<T>>
-  static void Apply(std::vector<A>& row) {
+  template <typename T>
+  static void Apply(const T* x, T* y, size_t n) {
     size_t best = 0;
-    for (size_t i = 1; i < row.size(); ++i) {
-      if (row[i] > row[best]) best = i;
+    for (size_t i = 1; i < n; ++i) {
+      if (Widen(x[i]) > Widen(x[best])) best = i;
     }
-    for (size_t i = 0; i < row.size(); ++i) row[i] = i == best ? A{1} : A{0};
+    std::fill_n(y, n, T{});
+    y[best] = Narrow<T>(1);
   }
 };
 
@@ -79,15 +63,18 @@ absl::StatusOr<AxisSplit> LinesOf(const OpContext& op) {
   return SplitAt(dims, op.attributes().Int("axis", -1));
 }
 
+// `row` has room for the line's elements, if they are apart.
 template <typename Row, typename T>
 void ApplyToLine(const T* x, T* y, const AxisSplit& split, int64_t line,
-                 std::vector<ComputeType<T>>& row) {
+                 std::vector<T>& row) {
   const int64_t start = split.Start(line);
-  for (int64_t i = 0; i < split.length; ++i)
-    row[i] = Widen(x[start + i * split.inner]);
-  Row::template Apply<T>(row);
-  for (int64_t i = 0; i < split.length; ++i)
-    y[start + i * split.inner] = Rounded<T>(row[i]);
+  const auto n = static_cast<size_t>(split.length);
+  if (split.inner == 1) return Row::Apply(x + start, y + start, n);
+  for (size_t i = 0; i < n; ++i)
+    row[i] = x[start + static_cast<int64_t>(i) * split.inner];
+  Row::Apply(row.data(), row.data(), n);
+  for (size_t i = 0; i < n; ++i)
+    y[start + static_cast<int64_t>(i) * split.inner] = row[i];
 }
 
 template <typename Row>
@@ -100,13 +87,14 @@ absl::Status ApplyToLines(OpContext& op) {
     if (x.count() == 0) return absl::OkStatus();
     const T* from = x.data<T>();
     T* to = y->mutable_data<T>();
-    op.threads().ParallelFor(
-        split.lines(), LineGrain(split.length),
-        [&](int64_t begin, int64_t end) {
-          std::vector<ComputeType<T>> row(static_cast<size_t>(split.length));
-          for (int64_t line = begin; line < end; ++line)
-            ApplyToLine<Row>(from, to, split, line, row);
-        });
+    op.threads().ParallelFor(split.lines(), LineGrain(split.length),
+                             [&](int64_t begin, int64_t end) {
+                               std::vector<T> row;
+                               if (split.inner > 1)
+                                 row.resize(static_cast<size_t>(split.length));
+                               for (int64_t line = begin; line < end; ++line)
+                                 ApplyToLine<Row>(from, to, split, line, row);
+                             });
     return absl::OkStatus();
   });
 }

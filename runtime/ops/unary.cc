@@ -11,6 +11,7 @@
 #include "runtime/element_cast.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/groups.h"
+#include "runtime/wrapping.h"
 
 namespace addnorm::runtime {
 namespace {
@@ -28,23 +29,25 @@ constexpr auto kErf = [](auto x) { return std::erf(x); };
 constexpr auto kExp = [](auto x) { return std::exp(x); };
 constexpr auto kFloor = [](auto x) { return std::floor(x); };
 constexpr auto kLog = [](auto x) { return std::log(x); };
-constexpr auto kReciprocal = []<typename T>(T x) { return T{1} / x; };
+constexpr auto kReciprocal =
+    WithRows<UnaryOp::kReciprocal>([]<typename T>(T x) { return T{1} / x; });
 // Halves to even: the rounding mode is the nearest (float_environment.h).
 constexpr auto kRound = [](auto x) { return std::nearbyint(x); };
 constexpr auto kSin = [](auto x) { return std::sin(x); };
 constexpr auto kSinh = [](auto x) { return std::sinh(x); };
-constexpr auto kSqrt = [](auto x) { return std::sqrt(x); };
+constexpr auto kSqrt =
+    WithRows<UnaryOp::kSquareRoot>([](auto x) { return std::sqrt(x); });
 constexpr auto kTan = [](auto x) { return std::tan(x); };
 constexpr auto kTanh = [](auto x) { return std::tanh(x); };
 
 // The least integer has no counterpart: it wraps around to itself.
-constexpr auto kNeg = []<typename T>(T x) -> T {
+constexpr auto kNeg = WithRows<UnaryOp::kNegate>([]<typename T>(T x) -> T {
   if constexpr (std::is_floating_point_v<T>) {
     return -x;
   } else {
-    return static_cast<T>(Wrapping<T>{0} - static_cast<Wrapping<T>>(x));
+    return WrappingSubtract(T{0}, x);
   }
-};
+});
 constexpr auto kAbs = []<typename T>(T x) -> T {
   if constexpr (std::is_floating_point_v<T>) {
     return std::abs(x);

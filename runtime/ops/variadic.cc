@@ -45,26 +45,37 @@ template <typename T, typename Combine, typename Finish>
 void CombineRun(const OpContext& op, const BroadcastPlan& plan,
                 const int64_t* offsets, T* y, int64_t length, Combine combine,
                 Finish finish) {
-  std::array<ComputeType<T>, kBlock> results;
+  std::array<ComputeType<T>, kBlock> results, values;
   const int64_t count = static_cast<int64_t>(op.input_count());
   for (int64_t at = 0; at < length; at += kBlock) {
     const int64_t size = std::min(kBlock, length - at);
     for (int64_t k = 0; k < count; ++k) {
       const int64_t step = plan.step(k);
       const T* x = op.input(k).data<T>() + offsets[k] + at * step;
-      for (int64_t i = 0; i < size; ++i) {
-        const ComputeType<T> value = Widen(x[i * step]);
-        results[i] = k == 0 ? value : combine(results[i], value);
+      ComputeType<T>* const to = k == 0 ? results.data() : values.data();
+      if (step == 0) {
+        std::fill_n(to, size, Widen(*x));
+      } else {
+        WidenRow(x, to, static_cast<size_t>(size));
       }
+      if (k == 0) continue;
+      for (int64_t i = 0; i < size; ++i)
+        results[i] = combine(results[i], values[i]);
     }
-    for (int64_t i = 0; i < size; ++i)
-      y[at + i] = Rounded<T>(finish(results[i], count));
+    for (int64_t i = 0; i < size; ++i) results[i] = finish(results[i], count);
+    RoundRow(results.data(), y + at, static_cast<size_t>(size));
   }
 }
 
 template <const auto& kCombine, const auto& kFinish, typename... Ts>
 absl::Status Variadic(OpContext& op) {
   ASSIGN_OR_RETURN(const BroadcastPlan plan, PlanOf(op));
+  if (op.input_count() == 2) {
+    constexpr auto kBoth = [](auto a, auto b) {
+      return kFinish(kCombine(a, b), 2);
+    };
+    return MapBinary<void, Ts...>(op, plan, kBoth, kMemoryGrain);
+  }
   return op.ForType<Ts...>(op.input(0), [&]<typename T>() -> absl::Status {
     ASSIGN_OR_RETURN(Tensor * y, op.Output(0, kTypeOf<T>, plan.dims()));
     const auto run = [&](int64_t out, const int64_t* at, int64_t length) {
