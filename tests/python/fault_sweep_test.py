@@ -156,10 +156,6 @@ KNOWN = [
     re.compile(r"copied data; .*: left \['(sub', 'sub/other.bin|w.bin)'"),
     # A file system that fails while verify runs the models makes them "not comparable".
     re.compile(r"verify; .*: exit 3, expected \[4\]: 'error: the models cannot be compared"),
-    # Fixed in the sources (file_output.cc, thread_pool.cc); the lines go when a build has shown it.
-    re.compile(r"copied data; .*: LOST: an output is there without its data"),
-    re.compile(r"(run|verify)\b.*; thread .*: (died of SIGABRT|exit 70)"),
-    re.compile(r"(run|verify)\b.*; address space .*: died of SIGALRM"),
 ]
 
 COPIED = ("w.bin", "sub/other.bin")
