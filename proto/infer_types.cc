@@ -12,11 +12,11 @@
 #include "absl/container/flat_hash_map.h"
 #include "google/protobuf/arena.h"
 #include "onnx/shape_inference/implementation.h"
+#include "passes/ir/status_macros.h"
 #include "proto/errors.h"
 #include "proto/import_type.h"
 #include "proto/skeleton.h"
 #include "proto/sort_nodes.h"
-#include "passes/ir/status_macros.h"
 
 namespace addnorm::proto {
 namespace {

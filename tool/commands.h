@@ -23,8 +23,8 @@
 namespace addnorm::tool {
 
 struct Failure {
-  std::string error;  // the line after "error: "
-  std::string hint;   // the way out, "" if there is none
+  std::string error;         // the line after "error: "
+  std::string hint;          // the way out, "" if there is none
   std::string details = {};  // for people, below the two; ends in a newline
 };
 
