@@ -233,7 +233,9 @@ absl::StatusOr<Structure> CompareStructure(const ir::Model& a,
                    structure.differences);
   if (!structure.is_equal()) return structure;
   RETURN_IF_ERROR(CheckInputsAreTensors(a));
-  RETURN_IF_ERROR(CompareDefaults(a, b, contents, structure.differences));
+  std::vector<StructureDifference> defaults;
+  RETURN_IF_ERROR(CompareDefaults(a, b, contents, defaults));
+  structure.differences = defaults;
   NumberPairs pairs;
   ValueNumbering ordered(contents, schemas, /*commutes=*/false);
   ASSIGN_OR_RETURN(bool is_complete,
@@ -241,8 +243,7 @@ absl::StatusOr<Structure> CompareStructure(const ir::Model& a,
   structure.twins = FindTwins(a, ordered);
   if (structure.is_equal()) return structure;
   ValueNumbering unordered(contents, schemas, /*commutes=*/true);
-  std::vector<StructureDifference> but_for_swaps;
-  RETURN_IF_ERROR(CompareDefaults(a, b, contents, but_for_swaps));
+  std::vector<StructureDifference> but_for_swaps = std::move(defaults);
   ASSIGN_OR_RETURN(is_complete,
                    CompareValues(a, b, unordered, but_for_swaps, pairs));
   structure.differences = std::move(but_for_swaps);

@@ -113,7 +113,6 @@ absl::Status Executor::CheckInputs(std::span<const Tensor> inputs) const {
 }
 
 absl::StatusOr<std::vector<Tensor>> Executor::Run(std::vector<Tensor> inputs) {
-  const FloatEnvironment environment;
   RETURN_IF_ERROR(CheckInputs(inputs));
   return RunGraph(*plan_, std::move(inputs), {}, nullptr);
 }

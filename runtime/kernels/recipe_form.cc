@@ -14,11 +14,6 @@ namespace {
 
 using ir::DataType;
 
-bool IsRecipeType(DataType type) {
-  return type == DataType::kFloat || type == DataType::kDouble ||
-         type == DataType::kFloat16 || type == DataType::kBFloat16;
-}
-
 absl::Status CheckTypes(const RmsNormRecipe& recipe) {
   std::vector<DataType> types = {recipe.type, recipe.square_type};
   for (const ScalarStep& step : recipe.scalar_steps) {
@@ -31,7 +26,7 @@ absl::Status CheckTypes(const RmsNormRecipe& recipe) {
                            &recipe.casts_of_squares})
     types.insert(types.end(), more->begin(), more->end());
   for (const DataType type : types) {
-    if (!IsRecipeType(type)) {
+    if (!ir::IsFloat(type)) {
       return absl::InvalidArgumentError(fmt::format(
           "a norm computes in float, double, float16 or bfloat16, not {}",
           ir::DataTypeName(type)));

@@ -75,11 +75,6 @@ absl::Status RunRowByRow(const AddRmsNorm& norm,
   return absl::OkStatus();
 }
 
-bool IsFloatType(ir::DataType type) {
-  return type == ir::DataType::kFloat || type == ir::DataType::kDouble ||
-         type == ir::DataType::kFloat16 || type == ir::DataType::kBFloat16;
-}
-
 // Operands 0 and 1 (x and scale) and the attributes axis and epsilon, with
 // y as output 0. factors: one number a row, or nullptr.
 absl::Status Normalise(OpContext& op, const RmsNormRecipe& recipe,
@@ -108,7 +103,7 @@ absl::Status Normalise(OpContext& op, const RmsNormRecipe& recipe,
 absl::Status CheckTypes(const OpContext& op, ir::DataType stash) {
   for (const ir::DataType type :
        {op.input(0).type(), op.input(1).type(), stash})
-    if (!IsFloatType(type)) return op.UnsupportedType(type);
+    if (!ir::IsFloat(type)) return op.UnsupportedType(type);
   return absl::OkStatus();
 }
 
