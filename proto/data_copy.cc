@@ -153,8 +153,9 @@ absl::StatusOr<std::string> DataCopies::MakeDirectories(
       continue;
     }
     const std::string path = fmt::format("{}/{}", trail.back(), part);
-    if (::mkdir(path.c_str(), 0777) == 0) {
-      directories_.emplace_back(path);
+    RemovalGuard made(path);
+    if (made.Make([&] { return ::mkdir(path.c_str(), 0777) == 0; })) {
+      directories_.push_back(std::move(made));
     } else if (errno != EEXIST) {
       return ErrnoError(errno, path);
     }
@@ -188,11 +189,12 @@ absl::Status DataCopies::Copy(const ModelFile& input,
   if (const int error = copier.Copy(from.get(), 0, size, 0)) {
     return ErrnoError(error, target);
   }
-  const absl::Status published = to.Publish(target, /*replace=*/false);
+  absl::StatusOr<RemovalGuard> published = to.PublishGuarded(target);
   // Somebody was faster.
-  if (absl::IsFailedPrecondition(published)) return OtherContent(target, file);
-  RETURN_IF_ERROR(published);
-  files_.emplace_back(target);
+  if (absl::IsFailedPrecondition(published.status()))
+    return OtherContent(target, file);
+  RETURN_IF_ERROR(published.status());
+  files_.push_back(*std::move(published));
   return absl::OkStatus();
 }
 

@@ -234,25 +234,6 @@ absl::Status WriteDirectly(const ModelFile& input, const Rope& rope,
   return input.CheckUnchanged();
 }
 
-// Keeps the signals that remove temporary files from coming between two steps;
-// they come when it goes out of scope.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t set;
-    ::sigemptyset(&set);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
-      ::sigaddset(&set, signal);
-    ::pthread_sigmask(SIG_BLOCK, &set, &before_);
-  }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
-
 bool IsAt(const std::string& path, const struct stat& file) {
   struct stat there {};
   return ::stat(path.c_str(), &there) == 0 && there.st_dev == file.st_dev &&
@@ -268,7 +249,8 @@ absl::Status PublishWith(DataCopies& copies, TemporaryFile& file,
   if (::fsync(file.fd()) != 0 || ::fstat(file.fd(), &info) != 0)
     return ErrnoError(errno, target.path);
   const SignalsBlocked blocked;
-  const absl::Status published = file.Publish(target.path, replace);
+  const absl::Status published =
+      file.Publish(target.path, replace, [&copies] { copies.Keep(); });
   if (published.ok() || IsAt(target.path, info)) copies.Keep();
   return published;
 }

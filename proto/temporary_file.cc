@@ -6,12 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
+#include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 #include <random>
 #include <utility>
 
@@ -20,60 +18,7 @@
 
 namespace addnorm::proto {
 
-// Entries are never freed while a handler could look at them: they are reused.
-struct RemovalGuard::Entry {
-  std::atomic<const char*> path{nullptr};  // nullptr: free
-  std::string held;
-  Entry* next = nullptr;
-};
-
 namespace {
-
-using Entry = RemovalGuard::Entry;
-
-constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
-
-std::mutex mutex;  // guards what follows, except in the handler
-std::atomic<Entry*> entries{nullptr};
-std::array<struct sigaction, kSignals.size()> previous;
-int active = 0;
-
-// A file, or a directory that is empty. Async-signal-safe.
-void RemovePath(const char* path) {
-  if (::unlink(path) != 0) ::rmdir(path);
-}
-
-// Only async-signal-safe calls.
-extern "C" void RemoveAndRaise(int signal) {
-  const int saved = errno;
-  // A directory goes once what is in it did; such are nested a few levels deep.
-  for (int level = 0; level < 8; ++level) {
-    for (Entry* entry = entries.load(); entry != nullptr; entry = entry->next) {
-      if (const char* path = entry->path.load()) RemovePath(path);
-    }
-  }
-  for (size_t i = 0; i < kSignals.size(); ++i) {
-    if (kSignals[i] == signal) ::sigaction(signal, &previous[i], nullptr);
-  }
-  errno = saved;
-  ::raise(signal);  // delivered when this handler returns
-}
-
-void InstallHandlers() {
-  struct sigaction ours {};
-  ours.sa_handler = RemoveAndRaise;
-  ::sigemptyset(&ours.sa_mask);
-  for (size_t i = 0; i < kSignals.size(); ++i) {
-    ::sigaction(kSignals[i], nullptr, &previous[i]);
-    if (previous[i].sa_handler != SIG_IGN)
-      ::sigaction(kSignals[i], &ours, nullptr);
-  }
-}
-
-void RestoreHandlers() {
-  for (size_t i = 0; i < kSignals.size(); ++i)
-    ::sigaction(kSignals[i], &previous[i], nullptr);
-}
 
 std::string DotName(const std::string& directory) {
   static std::atomic<unsigned> counter{std::random_device{}()};
@@ -105,43 +50,6 @@ absl::Status Exists(const std::string& target) {
 
 }  // namespace
 
-RemovalGuard::RemovalGuard(const std::string& path) {
-  const std::lock_guard lock(mutex);
-  for (entry_ = entries.load(); entry_ != nullptr; entry_ = entry_->next) {
-    if (entry_->path.load() == nullptr) break;
-  }
-  if (entry_ == nullptr) {
-    entry_ = new Entry;
-    entry_->next = entries.load();
-    entries.store(entry_);
-  }
-  if (active++ == 0) InstallHandlers();
-  entry_->held = path;
-  entry_->path.store(entry_->held.c_str());
-}
-
-RemovalGuard& RemovalGuard::operator=(RemovalGuard&& other) noexcept {
-  if (this != &other) {
-    Remove();
-    entry_ = std::exchange(other.entry_, nullptr);
-  }
-  return *this;
-}
-
-void RemovalGuard::Release() {
-  if (entry_ == nullptr) return;
-  const std::lock_guard lock(mutex);
-  entry_->path.store(nullptr);
-  entry_ = nullptr;
-  if (--active == 0) RestoreHandlers();
-}
-
-void RemovalGuard::Remove() {
-  if (entry_ == nullptr) return;
-  RemovePath(entry_->held.c_str());
-  Release();
-}
-
 absl::StatusOr<TemporaryFile> TemporaryFile::Create(
     const std::string& directory, Naming naming) {
   TemporaryFile file;
@@ -158,53 +66,92 @@ absl::StatusOr<TemporaryFile> TemporaryFile::Create(
   }
   do {
     file.name_ = DotName(directory);
-    file.fd_ = FileDescriptor(::open(
-        file.name_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
+    file.guard_ = RemovalGuard(file.name_);
+    file.guard_.Make([&file] {
+      file.fd_ = FileDescriptor(::open(
+          file.name_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
+      return file.fd_.valid();
+    });
   } while (!file.fd_.valid() && errno == EEXIST);
   if (!file.fd_.valid()) {
     return ErrnoError(errno,
                       fmt::format("cannot create a file in '{}'", directory));
   }
-  file.guard_ = RemovalGuard(file.name_);
   if (::fchmod(file.fd(), DefaultMode()) != 0)
     return ErrnoError(errno, file.name_);
   return file;
 }
 
-// Gives an unnamed file a name: its last one if nothing may be replaced, since
-// a link never replaces; else a dot-name to be renamed.
-absl::Status TemporaryFile::Link(const std::string& target, bool replace) {
+// Gives an unnamed file a name that does not exist.
+bool TemporaryFile::Link(const std::string& name) {
   const std::string unnamed = fmt::format("/proc/self/fd/{}", fd());
-  do {
-    name_ = replace ? DotName(directory_) : target;
-    guard_ = replace ? RemovalGuard(name_) : RemovalGuard();
-    if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, name_.c_str(),
-                 AT_SYMLINK_FOLLOW) == 0) {
-      return absl::OkStatus();
-    }
-    guard_.Release();
-  } while (replace && errno == EEXIST);
-  return errno == EEXIST ? Exists(target) : ErrnoError(errno, target);
+  guard_ = RemovalGuard(name);
+  return guard_.Make([&] {
+    return ::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, name.c_str(),
+                    AT_SYMLINK_FOLLOW) == 0;
+  });
 }
 
-absl::Status TemporaryFile::Publish(const std::string& target, bool replace) {
-  if (::fsync(fd()) != 0) return ErrnoError(errno, target);
-  if (name_.empty()) RETURN_IF_ERROR(Link(target, replace));
-  if (name_ != target) {
-    int failed = ::renameat2(AT_FDCWD, name_.c_str(), AT_FDCWD, target.c_str(),
-                             replace ? 0 : RENAME_NOREPLACE);
-    if (failed != 0 && errno == EINVAL && !replace) {
-      // The file system does not know the flag, but a link never replaces.
-      failed = ::link(name_.c_str(), target.c_str());
-      if (failed == 0) ::unlink(name_.c_str());
+// A link never replaces anything, so an unnamed file gets its last name at
+// once.
+bool TemporaryFile::AppearNew(const std::string& target) {
+  if (name_.empty()) return Link(target);
+  RemovalGuard guard(target);
+  const bool is_made = guard.Make([&] {
+    if (::renameat2(AT_FDCWD, name_.c_str(), AT_FDCWD, target.c_str(),
+                    RENAME_NOREPLACE) == 0)
+      return true;
+    // The file system does not know the flag, but a link does the same.
+    return errno == EINVAL && ::link(name_.c_str(), target.c_str()) == 0;
+  });
+  if (is_made) guard_ = std::move(guard);  // and the dot-name is gone
+  return is_made;
+}
+
+// A link cannot replace anything: an unnamed file gets a dot-name first.
+bool TemporaryFile::Replace(const std::string& target,
+                            const OnReplaced& on_replaced) {
+  while (name_.empty()) {
+    std::string name = DotName(directory_);
+    if (Link(name)) {
+      name_ = std::move(name);
+    } else if (errno != EEXIST) {
+      return false;
     }
-    if (failed != 0)
-      return errno == EEXIST ? Exists(target) : ErrnoError(errno, target);
-    guard_.Release();
   }
+  const SignalsBlocked blocked;
+  if (::rename(name_.c_str(), target.c_str()) != 0) return false;
+  if (on_replaced) on_replaced();
+  guard_.Release();
+  return true;
+}
+
+absl::Status TemporaryFile::Appear(const std::string& target, bool replace,
+                                   const OnReplaced& on_replaced) {
+  if (::fsync(fd()) != 0) return ErrnoError(errno, target);
+  const bool is_there =
+      replace ? Replace(target, on_replaced) : AppearNew(target);
+  if (!is_there)
+    return errno == EEXIST ? Exists(target) : ErrnoError(errno, target);
   if (const int error = fd_.Close(); error != 0)
     return ErrnoError(error, target);
   return SyncDirectory(directory_);
+}
+
+absl::Status TemporaryFile::Publish(const std::string& target, bool replace,
+                                    const OnReplaced& on_replaced) {
+  absl::Status status = Appear(target, replace, on_replaced);
+  if (status.ok())
+    guard_.Release();
+  else
+    guard_.Remove();
+  return status;
+}
+
+absl::StatusOr<RemovalGuard> TemporaryFile::PublishGuarded(
+    const std::string& target) {
+  RETURN_IF_ERROR(Appear(target, /*replace=*/false, {}));
+  return std::move(guard_);
 }
 
 }  // namespace addnorm::proto

@@ -14,37 +14,15 @@
 #ifndef ADDNORM_PROTO_TEMPORARY_FILE_H_
 #define ADDNORM_PROTO_TEMPORARY_FILE_H_
 
-#include <atomic>
-#include <memory>
+#include <functional>
 #include <string>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "proto/file_descriptor.h"
+#include "proto/removal_guard.h"
 
 namespace addnorm::proto {
-
-// Removes a file, or a directory that is empty by then, when it goes out of
-// scope, or when INT, TERM or HUP ends the process.
-class RemovalGuard {
- public:
-  RemovalGuard() = default;
-  explicit RemovalGuard(const std::string& path);
-  RemovalGuard(RemovalGuard&& other) noexcept
-      : entry_(std::exchange(other.entry_, nullptr)) {}
-  RemovalGuard& operator=(RemovalGuard&& other) noexcept;
-  ~RemovalGuard() { Remove(); }
-
-  // It stays.
-  void Release();
-  void Remove();
-
-  struct Entry;
-
- private:
-  Entry* entry_ = nullptr;
-};
 
 class TemporaryFile {
  public:
@@ -56,17 +34,30 @@ class TemporaryFile {
 
   int fd() const { return fd_.get(); }
 
+  // Hears that an existing target was replaced, before anything else can fail;
+  // it must not allocate.
+  using OnReplaced = std::function<void()>;
+
   // Synchronises the file and gives it its name. FailedPrecondition if a file
-  // of that name exists and is not to be replaced.
-  absl::Status Publish(const std::string& target, bool replace);
+  // of that name exists and is not to be replaced. If what follows fails, a new
+  // target is gone again; a replaced one stays replaced.
+  absl::Status Publish(const std::string& target, bool replace,
+                       const OnReplaced& on_replaced = {});
+
+  // The same, replacing nothing; the target goes with the guard.
+  absl::StatusOr<RemovalGuard> PublishGuarded(const std::string& target);
 
  private:
-  absl::Status Link(const std::string& target, bool replace);
+  absl::Status Appear(const std::string& target, bool replace,
+                      const OnReplaced& on_replaced);
+  bool AppearNew(const std::string& target);
+  bool Replace(const std::string& target, const OnReplaced& on_replaced);
+  bool Link(const std::string& name);
 
   std::string directory_;
   std::string name_;  // its dot-name, if it has one
   FileDescriptor fd_;
-  RemovalGuard guard_;
+  RemovalGuard guard_;  // of its name or, from then on, of a new target
 };
 
 }  // namespace addnorm::proto

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
-#include <new>
 #include <optional>
 #include <random>
 #include <utility>
@@ -103,15 +103,16 @@ int64_t LastLevelCacheSize() {
 }
 
 void BufferArena::Free::operator()(std::byte* memory) const {
-  ::operator delete(memory, std::align_val_t(kPage));
+  std::free(memory);
 }
 
 absl::StatusOr<std::byte*> BufferArena::Reserve(size_t bytes) {
   if (bytes <= size_) return memory_.get();
   memory_.reset();
   size_ = 0;
+  // Not operator new, which ends the program where there is no memory.
   memory_.reset(static_cast<std::byte*>(
-      ::operator new(bytes, std::align_val_t(kPage), std::nothrow)));
+      std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage)));
   if (memory_ == nullptr) {
     return absl::ResourceExhaustedError(
         fmt::format("no memory for buffers of {} bytes", bytes));

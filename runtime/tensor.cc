@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tensor.h"
 
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "fmt/format.h"
@@ -14,7 +15,15 @@ namespace addnorm::runtime {
 namespace {
 
 // A cache line: no two buffers share one, and every vector load is aligned.
-constexpr std::align_val_t kAlignment{64};
+constexpr size_t kAlignment = 64;
+
+// nullptr if there is no memory: this may be a wrong shape's fault, so it is
+// asked for where the program does not end for want of it, as operator new
+// does.
+void* Allocate(size_t bytes) {
+  if (bytes > SIZE_MAX - kAlignment) return nullptr;
+  return std::aligned_alloc(kAlignment, (bytes / kAlignment + 1) * kAlignment);
+}
 
 // Elements that share one byte in ONNX's layout; 1 for whole bytes.
 int ElementsPerByte(ir::DataType type) {
@@ -94,7 +103,7 @@ absl::StatusOr<Tensor> Tensor::Create(ir::DataType type, Dims dims,
     return absl::InvalidArgumentError(
         fmt::format("no tensor has the shape {}", ToString(dims)));
   }
-  void* memory = ::operator new(bytes, kAlignment, std::nothrow);
+  void* memory = Allocate(bytes);
   if (memory == nullptr) {
     return absl::ResourceExhaustedError(fmt::format(
         "no memory for {}{}", ir::DataTypeName(type), ToString(dims)));
@@ -107,7 +116,7 @@ absl::StatusOr<Tensor> Tensor::Create(ir::DataType type, Dims dims,
   tensor.bytes_ = static_cast<std::byte*>(memory);
   tensor.buffer_ =
       std::shared_ptr<void>(memory, [meter = std::move(meter), bytes](void* p) {
-        ::operator delete(p, kAlignment);
+        std::free(p);
         if (meter != nullptr) meter->Remove(bytes);
       });
   return tensor;

@@ -1,8 +1,10 @@
 // Copyright the onnx-addnorm authors
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/cli.h"
+#include "tool/out_of_memory.h"
 
 int main(int argc, char** argv) {
+  addnorm::tool::EndWhenOutOfMemory();
   // A process may be started without even its own name.
   char** const first = argc > 0 ? argv + 1 : argv;
   return addnorm::tool::Main({first, argv + argc});

@@ -12,20 +12,22 @@
 #include "fmt/format.h"
 #include "passes/ir/printable.h"
 #include "proto/errors.h"
+#include "tool/out_of_memory.h"
 
 namespace addnorm::tool {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
+// In one piece: there may be no memory for a second one.
 void PrintFailure(const Failure& failure, const Terminal& terminal) {
-  WriteStderr(fmt::format("{} {}\n", terminal.PaintError(Style::kBad, "error:"),
-                          failure.error));
+  std::string text = fmt::format(
+      "{} {}\n", terminal.PaintError(Style::kBad, "error:"), failure.error);
   if (!failure.hint.empty()) {
-    WriteStderr(fmt::format(
-        "{} {}\n", terminal.PaintError(Style::kNote, "hint:"), failure.hint));
+    text += fmt::format("{} {}\n", terminal.PaintError(Style::kNote, "hint:"),
+                        failure.hint);
   }
-  WriteStderr(failure.details);
+  WriteStderr(text + failure.details);
 }
 
 Json ToJson(const std::string& command, const Answer& answer) {
@@ -95,7 +97,9 @@ ExitCode Output::Print(absl::StatusOr<Answer> result,
       result.ok() ? *std::move(result) : FromStatus(result.status());
   ExitCode written = ExitCode::kDone;
   if (json) {
-    written = WriteStdout(Dump(ToJson(command, answer)) + "\n");
+    const std::string text = Dump(ToJson(command, answer)) + "\n";
+    AnswerInJsonWhenOutOfMemory(false);
+    written = WriteStdout(text);
   } else if (answer.stdout_is_taken) {
     if (!quiet) WriteStderr(answer.text);
   } else if (!answer.text.empty()) {

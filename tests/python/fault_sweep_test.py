@@ -147,13 +147,6 @@ class Scenario:
 
 # Defects that are known and open: problems that match are counted, and fail nothing. A line goes with its defect.
 KNOWN = [
-    # Containers of abseil and nlohmann do not survive std::bad_alloc, or terminate.
-    re.compile(r"; malloc .*: died of SIG(ABRT|SEGV)"),
-    re.compile(r"; address space .*: died of SIG(ABRT|SEGV)"),
-    # ONNX says on stderr that it could not register a schema, and goes on without.
-    re.compile(r"; malloc .*Schema error: std::bad_alloc"),
-    # A copied data file is removed by nobody if what follows its link fails or a signal comes before its guard.
-    re.compile(r"copied data; .*: left \['(sub', 'sub/other.bin|w.bin)'"),
     # A file system that fails while verify runs the models makes them "not comparable".
     re.compile(r"verify; .*: exit 3, expected \[4\]: 'error: the models cannot be compared"),
 ]
