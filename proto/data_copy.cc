@@ -14,6 +14,7 @@
 #include "proto/beneath.h"
 #include "proto/copy_range.h"
 #include "proto/errors.h"
+#include "proto/temporary_file.h"
 
 namespace addnorm::proto {
 namespace {
@@ -120,16 +121,6 @@ absl::StatusOr<std::vector<const DataFile*>> FilesToCopy(
   return missing;
 }
 
-DataCopies::~DataCopies() {
-  files_.clear();
-  while (!directories_.empty()) directories_.pop_back();
-}
-
-void DataCopies::Keep() {
-  for (RemovalGuard& file : files_) file.Release();
-  for (RemovalGuard& directory : directories_) directory.Release();
-}
-
 absl::Status DataCopies::Make(const ModelFile& input,
                               const std::string& directory,
                               const std::vector<const DataFile*>& files,
@@ -153,12 +144,7 @@ absl::StatusOr<std::string> DataCopies::MakeDirectories(
       continue;
     }
     const std::string path = fmt::format("{}/{}", trail.back(), part);
-    RemovalGuard made(path);
-    if (made.Make([&] { return ::mkdir(path.c_str(), 0777) == 0; })) {
-      directories_.push_back(std::move(made));
-    } else if (errno != EEXIST) {
-      return ErrnoError(errno, path);
-    }
+    RETURN_IF_ERROR(made_.MakeFolder(path));
     struct stat info {};
     if (::lstat(path.c_str(), &info) != 0) return ErrnoError(errno, path);
     if (!S_ISDIR(info.st_mode)) {
@@ -194,7 +180,7 @@ absl::Status DataCopies::Copy(const ModelFile& input,
   if (absl::IsFailedPrecondition(published.status()))
     return OtherContent(target, file);
   RETURN_IF_ERROR(published.status());
-  files_.push_back(*std::move(published));
+  made_.Add(*std::move(published));
   return absl::OkStatus();
 }
 

@@ -26,8 +26,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "proto/external_data.h"
+#include "proto/made_paths.h"
 #include "proto/model_file.h"
-#include "proto/temporary_file.h"
 
 namespace addnorm::proto {
 
@@ -45,16 +45,11 @@ std::string PlaceOf(const DataFile& file, const std::string& directory);
 
 class DataCopies {
  public:
-  DataCopies() = default;
-  DataCopies(const DataCopies&) = delete;
-  DataCopies& operator=(const DataCopies&) = delete;
-  ~DataCopies();
-
   // `on_copied` may be empty; see RangeCopier.
   absl::Status Make(const ModelFile& input, const std::string& directory,
                     const std::vector<const DataFile*>& files,
                     const std::function<void(uint64_t bytes)>& on_copied);
-  void Keep();
+  void Keep() noexcept { made_.Keep(); }
 
  private:
   absl::Status Copy(const ModelFile& input, const std::string& directory,
@@ -63,9 +58,8 @@ class DataCopies {
   absl::StatusOr<std::string> MakeDirectories(const std::string& directory,
                                               const std::string& location);
 
-  std::vector<RemovalGuard> files_;
-  std::set<std::string> targets_;          // of files_
-  std::vector<RemovalGuard> directories_;  // that were made, outer first
+  MadePaths made_;
+  std::set<std::string> targets_;  // files that were made
 };
 
 }  // namespace addnorm::proto

@@ -58,8 +58,8 @@ absl::StatusOr<ir::Tensor> ReadTensorFile(const std::string& path) {
   return WithContext(WithTensorName(tensor.status(), proto.name()), path);
 }
 
-absl::Status WriteTensorFile(const ir::Tensor& tensor, const std::string& path,
-                             bool replace) {
+absl::StatusOr<std::string> SerializeTensor(const ir::Tensor& tensor,
+                                            const std::string& path) {
   TensorProto proto;
   proto.set_name(tensor.name);
   proto.set_data_type(static_cast<int32_t>(tensor.type));
@@ -74,7 +74,12 @@ absl::Status WriteTensorFile(const ir::Tensor& tensor, const std::string& path,
         "hint: --format npy has no such limit",
         path, elements->size()));
   }
-  const std::string bytes = proto.SerializeAsString();
+  return proto.SerializeAsString();
+}
+
+absl::Status WriteTensorFile(const ir::Tensor& tensor, const std::string& path,
+                             bool replace) {
+  ASSIGN_OR_RETURN(const std::string bytes, SerializeTensor(tensor, path));
   return WriteWholeFile(path, bytes, replace);
 }
 

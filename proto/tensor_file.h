@@ -22,8 +22,11 @@ namespace addnorm::proto {
 // kUnimplemented for strings and external data.
 absl::StatusOr<ir::Tensor> ReadTensorFile(const std::string& path);
 
-// The elements must be inline; they become raw_data. An existing file is
-// replaced when the new one is complete, or refused.
+// The elements must be inline; they become raw_data. Errors name the file.
+absl::StatusOr<std::string> SerializeTensor(const ir::Tensor& tensor,
+                                            const std::string& path);
+
+// An existing file is replaced when the new one is complete, or refused.
 absl::Status WriteTensorFile(const ir::Tensor& tensor, const std::string& path,
                              bool replace = true);
 

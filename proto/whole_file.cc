@@ -29,15 +29,33 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
   return bytes;
 }
 
-absl::Status WriteWholeFile(const std::string& path, std::string_view bytes,
-                            bool replace) {
+namespace {
+
+absl::StatusOr<TemporaryFile> Write(const std::string& path,
+                                    std::string_view bytes) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   ASSIGN_OR_RETURN(TemporaryFile file,
                    TemporaryFile::Create(folder.empty() ? "." : folder));
   if (const int error =
           WriteFully(file.fd(), bytes.data(), bytes.size(), /*offset=*/0))
     return ErrnoError(error, path);
+  return file;
+}
+
+}  // namespace
+
+absl::Status WriteWholeFile(const std::string& path, std::string_view bytes,
+                            bool replace) {
+  ASSIGN_OR_RETURN(TemporaryFile file, Write(path, bytes));
   return file.Publish(path, replace);
+}
+
+absl::Status WriteNewFile(const std::string& path, std::string_view bytes,
+                          MadePaths& made) {
+  ASSIGN_OR_RETURN(TemporaryFile file, Write(path, bytes));
+  ASSIGN_OR_RETURN(RemovalGuard guard, file.PublishGuarded(path));
+  made.Add(std::move(guard));
+  return absl::OkStatus();
 }
 
 }  // namespace addnorm::proto

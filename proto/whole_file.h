@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "proto/made_paths.h"
 
 namespace addnorm::proto {
 
@@ -24,6 +25,10 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path);
 // replaced, or refused with kFailedPrecondition.
 absl::Status WriteWholeFile(const std::string& path, std::string_view bytes,
                             bool replace = true);
+
+// A file that is not there yet, and goes again with `made`.
+absl::Status WriteNewFile(const std::string& path, std::string_view bytes,
+                          MadePaths& made);
 
 }  // namespace addnorm::proto
 

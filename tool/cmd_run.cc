@@ -105,27 +105,34 @@ absl::Status CheckFiles(const std::vector<std::string>& files, bool force) {
   return absl::OkStatus();
 }
 
-absl::Status WriteOutput(const Tensor& tensor, const std::string& name,
-                         const std::string& file, const Options& options) {
-  if (options.format == "npy")
-    return proto::WriteWholeFile(file, NpyFromTensor(tensor), options.force);
+absl::StatusOr<std::string> Serialize(const Tensor& tensor,
+                                      const std::string& name,
+                                      const std::string& file,
+                                      const Options& options) {
+  if (options.format == "npy") return NpyFromTensor(tensor);
   const ir::Tensor written{.name = name,
                            .type = tensor.type(),
                            .dims = tensor.dims(),
                            .elements = ir::InlineElements{tensor.ToBytes()}};
-  return proto::WriteTensorFile(written, file, options.force);
+  return proto::SerializeTensor(written, file);
 }
 
+// New files appear together; replaced ones cannot be had back.
 absl::Status WriteOutputs(const RunResult& result, const Options& options) {
   if (options.outputs.empty()) return absl::OkStatus();
-  std::error_code error;
-  fs::create_directories(options.outputs, error);
-  if (error) return proto::ErrnoError(error.value(), options.outputs);
+  proto::MadePaths made;
+  RETURN_IF_ERROR(made.MakeFolders(options.outputs));
   for (size_t i = 0; i < result.files.size(); ++i) {
-    RETURN_IF_ERROR(WriteOutput(result.outputs[i],
-                                result.model->graph.outputs()[i]->name(),
-                                result.files[i], options));
+    const std::string& file = result.files[i];
+    ASSIGN_OR_RETURN(
+        const std::string bytes,
+        Serialize(result.outputs[i], result.model->graph.outputs()[i]->name(),
+                  file, options));
+    RETURN_IF_ERROR(options.force
+                        ? proto::WriteWholeFile(file, bytes, /*replace=*/true)
+                        : proto::WriteNewFile(file, bytes, made));
   }
+  made.Keep();
   return absl::OkStatus();
 }
 

@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "proto/removal_guard.h"
-#include "tool/exit_code.h"
 
 namespace addnorm::tool {
 namespace {
@@ -22,6 +21,8 @@ constexpr std::string_view kJson =
 static_assert(static_cast<int>(ExitCode::kSystem) == 4);
 
 std::atomic<bool> answers_in_json{false};
+std::atomic<bool> is_answered{false};
+std::atomic<ExitCode> exit_code{ExitCode::kSystem};
 std::atomic_flag is_ending = ATOMIC_FLAG_INIT;
 
 // Nobody is left to tell of a failure.
@@ -38,9 +39,11 @@ void WriteAll(int fd, std::string_view text) {
   // One thread ends the process; others that fail meanwhile wait for it.
   while (is_ending.test_and_set()) ::pause();
   proto::RemoveGuarded();
-  if (answers_in_json) WriteAll(STDOUT_FILENO, kJson);
-  WriteAll(STDERR_FILENO, kText);
-  ::_exit(static_cast<int>(ExitCode::kSystem));
+  if (!is_answered) {
+    if (answers_in_json) WriteAll(STDOUT_FILENO, kJson);
+    WriteAll(STDERR_FILENO, kText);
+  }
+  ::_exit(static_cast<int>(exit_code.load()));
 }
 
 }  // namespace
@@ -48,5 +51,10 @@ void WriteAll(int fd, std::string_view text) {
 void EndWhenOutOfMemory() { std::set_new_handler(End); }
 
 void AnswerInJsonWhenOutOfMemory(bool in_json) { answers_in_json = in_json; }
+
+void IgnoreOutOfMemory(ExitCode answer) {
+  exit_code = answer;
+  is_answered = true;
+}
 
 }  // namespace addnorm::tool

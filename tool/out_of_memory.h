@@ -14,6 +14,8 @@
 #ifndef ADDNORM_TOOL_OUT_OF_MEMORY_H_
 #define ADDNORM_TOOL_OUT_OF_MEMORY_H_
 
+#include "tool/exit_code.h"
+
 namespace addnorm::tool {
 
 // For every `operator new` of the process, from now on.
@@ -21,6 +23,10 @@ void EndWhenOutOfMemory();
 
 // Whether standard output gets an object then: --json always prints one.
 void AnswerInJsonWhenOutOfMemory(bool in_json);
+
+// The answer is given, and only destructors are left: what they lack ends the
+// process with its exit code.
+void IgnoreOutOfMemory(ExitCode answer);
 
 }  // namespace addnorm::tool
 

@@ -19,15 +19,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// In one piece: there may be no memory for a second one.
-void PrintFailure(const Failure& failure, const Terminal& terminal) {
+std::string ToText(const Failure& failure, const Terminal& terminal) {
   std::string text = fmt::format(
       "{} {}\n", terminal.PaintError(Style::kBad, "error:"), failure.error);
   if (!failure.hint.empty()) {
     text += fmt::format("{} {}\n", terminal.PaintError(Style::kNote, "hint:"),
                         failure.hint);
   }
-  WriteStderr(text + failure.details);
+  return text + failure.details;
 }
 
 Json ToJson(const std::string& command, const Answer& answer) {
@@ -95,18 +94,23 @@ ExitCode Output::Print(absl::StatusOr<Answer> result,
                        const Terminal& terminal) const {
   const Answer answer =
       result.ok() ? *std::move(result) : FromStatus(result.status());
+  // All of it before a part is printed: then there may be no more memory.
+  const std::string object =
+      json ? Dump(ToJson(command, answer)) + "\n" : std::string();
+  const std::string failure =
+      answer.failure ? ToText(*answer.failure, terminal) : std::string();
   ExitCode written = ExitCode::kDone;
   if (json) {
-    const std::string text = Dump(ToJson(command, answer)) + "\n";
-    AnswerInJsonWhenOutOfMemory(false);
-    written = WriteStdout(text);
+    written = WriteStdout(object);
   } else if (answer.stdout_is_taken) {
     if (!quiet) WriteStderr(answer.text);
   } else if (!answer.text.empty()) {
     written = WriteStdout(answer.text);
   }
-  if (answer.failure) PrintFailure(*answer.failure, terminal);
-  return written == ExitCode::kDone ? answer.exit_code : written;
+  WriteStderr(failure);
+  if (written == ExitCode::kDone) written = answer.exit_code;
+  IgnoreOutOfMemory(written);
+  return written;
 }
 
 }  // namespace addnorm::tool

@@ -172,17 +172,17 @@ absl::Status WriteAll(const fs::path& folder, const std::string& a,
                       const std::string& b,
                       const std::vector<ir::Tensor>& inputs) {
   const fs::path data = folder / "test_data_set_0";
-  std::error_code error;
-  fs::create_directories(data, error);
-  if (error) return proto::ErrnoError(error.value(), folder.string());
-  RETURN_IF_ERROR(
-      proto::WriteWholeFile((folder / "a.onnx").string(), a, false));
-  RETURN_IF_ERROR(
-      proto::WriteWholeFile((folder / "b.onnx").string(), b, false));
+  proto::MadePaths made;
+  RETURN_IF_ERROR(made.MakeFolders(data.string()));
+  RETURN_IF_ERROR(proto::WriteNewFile((folder / "a.onnx").string(), a, made));
+  RETURN_IF_ERROR(proto::WriteNewFile((folder / "b.onnx").string(), b, made));
   for (size_t i = 0; i < inputs.size(); ++i) {
-    RETURN_IF_ERROR(proto::WriteTensorFile(
-        inputs[i], (data / fmt::format("input_{}.pb", i)).string(), false));
+    const std::string path = (data / fmt::format("input_{}.pb", i)).string();
+    ASSIGN_OR_RETURN(const std::string bytes,
+                     proto::SerializeTensor(inputs[i], path));
+    RETURN_IF_ERROR(proto::WriteNewFile(path, bytes, made));
   }
+  made.Keep();
   return absl::OkStatus();
 }
 

@@ -16,7 +16,7 @@ import onnx.parser
 from onnx import TensorProto, helper
 
 import addnorm
-import fault_sweep_test
+import fault_scenarios
 
 SECRET = b"S" * 4096
 
@@ -33,7 +33,7 @@ class AdvisoryTest(unittest.TestCase):
 
     def write(self, entries, change=None):
         """A model whose tensor `other` has the entries; `change` edits it."""
-        proto = fault_sweep_test.model()
+        proto = fault_scenarios.model()
         tensor = next(t for t in proto.graph.initializer if t.name == "other")
         tensor.ClearField("raw_data")
         tensor.data_location = TensorProto.EXTERNAL
@@ -45,7 +45,7 @@ class AdvisoryTest(unittest.TestCase):
 
     def refused(self, *says, code=3):
         """Every command refuses the model, creates nothing and leaves the secret alone."""
-        before = fault_sweep_test.facts(self.root)
+        before = fault_scenarios.facts(self.root)
         for command in (["optimize", "m.onnx", self.out / "o.onnx", "--data", "copy"],
                         ["run", "m.onnx", "--outputs", self.out / "r"],
                         ["verify", "m.onnx", "m.onnx"]):
@@ -55,7 +55,7 @@ class AdvisoryTest(unittest.TestCase):
                     self.assertEqual(done.returncode, code, done.stderr)
                     for text in says:
                         self.assertIn(text, done.stderr)
-                    self.assertEqual(fault_sweep_test.facts(self.root), before)
+                    self.assertEqual(fault_scenarios.facts(self.root), before)
 
     def test_cve_2022_25882_a_location_in_the_parent_folder(self):
         self.write([("location", "../secret")])
@@ -115,9 +115,9 @@ class AdvisoryTest(unittest.TestCase):
     def test_cve_2025_51480_data_are_not_written_outside_the_output_folder(self):
         (self.root / "w.bin").write_bytes(SECRET)
         self.write([("location", "../w.bin")])
-        before = fault_sweep_test.facts(self.root)
+        before = fault_scenarios.facts(self.root)
         done = addnorm.run("optimize", self.folder / "m.onnx", self.out / "o.onnx", "--data", "copy")
-        self.assertEqual((done.returncode, fault_sweep_test.facts(self.root)), (3, before), done.stderr)
+        self.assertEqual((done.returncode, fault_scenarios.facts(self.root)), (3, before), done.stderr)
 
     def test_onnxruntime_26776_sparse_tensors_are_resolved_like_others(self):
         def add(proto):

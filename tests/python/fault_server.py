@@ -26,7 +26,7 @@ import addnorm
 # The order of enum Kind.
 KINDS = ["open", "openat", "openat2", "read", "pread", "write", "pwrite", "fsync", "rename", "link", "ftruncate",
          "fallocate", "mmap", "stat", "fcntl", "close", "mkdir", "memfd_create", "fchmod", "opendir", "readlink",
-         "lseek", "thread", "malloc", "any"]
+         "lseek", "unlink", "clone", "copy_file_range", "statx", "stdout", "thread", "malloc", "any"]
 NOTHING, ERRNO, SHORT, SIGNAL_BEFORE, SIGNAL_AFTER = range(5)
 
 _REQUEST = struct.Struct("=iiiiqQQII")
@@ -95,21 +95,25 @@ def shim(folder):
     if given:
         return given
     built = pathlib.Path(folder, "fault_shim.so")
+    if built.exists():
+        return str(built)
     subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", built, addnorm.ROOT / "tests/sweep/fault_shim.c"],
                    check=True)
     return str(built)
 
 
 class Server:
-    def __init__(self, folder):
+    def __init__(self, folder, old_kernel=False):
         self.folder = pathlib.Path(folder)
+        self.old_kernel = old_kernel
         self.runs = 0
 
     def __enter__(self):
         self.socket, theirs = socket.socketpair()
+        old = {"ADDNORM_FAULT_OLD_KERNEL": "1"} if self.old_kernel else {}
         self.process = subprocess.Popen(
             [addnorm.BINARY], pass_fds=[theirs.fileno()],
-            env={**os.environ, "LD_PRELOAD": shim(self.folder), "ADDNORM_FAULT_SERVER": str(theirs.fileno())})
+            env={**os.environ, **old, "LD_PRELOAD": shim(self.folder), "ADDNORM_FAULT_SERVER": str(theirs.fileno())})
         theirs.close()
         return self
 
@@ -132,4 +136,4 @@ class Server:
         status, hits, peak, cpu, *calls = _ANSWER.unpack(answer)
         self.runs += 1
         return Done(status, hits, peak, cpu / 1e6, dict(zip(KINDS, calls)),
-                    b"" if stdout else out.read_bytes(), error.read_text(errors="replace"))
+                    None if stdout else out.read_bytes(), error.read_text(errors="replace"))

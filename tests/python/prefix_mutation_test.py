@@ -32,8 +32,8 @@ import onnx.parser
 from onnx import numpy_helper
 
 import addnorm
+import fault_scenarios
 import fault_server
-import fault_sweep_test
 import meaning
 import mutations
 
@@ -70,7 +70,7 @@ def run_problem(done, codes):
         return None
     if done.exit_code not in codes:
         return f"exit {done.exit_code}, expected {codes}: {done.stderr!r}"
-    return fault_sweep_test.message_problem(done.stderr)
+    return fault_scenarios.message_problem(done.stderr)
 
 
 def output_problem(before, after):
@@ -132,11 +132,11 @@ class PrefixMutationTest(unittest.TestCase):
     def setUpClass(cls):
         warnings.simplefilter("ignore")
         cls.stack = contextlib.ExitStack()
-        folder = cls.stack.enter_context(tempfile.TemporaryDirectory(dir=fault_sweep_test.fast_folder()))
+        folder = cls.stack.enter_context(tempfile.TemporaryDirectory(dir=fault_scenarios.fast_folder()))
         cls.folder = pathlib.Path(folder)
         cls.server = cls.stack.enter_context(fault_server.Server(folder))
         (cls.folder / "models").mkdir()
-        fault_sweep_test.write_model(cls.folder / "models", ("w.bin", "sub/other.bin"))
+        fault_scenarios.write_model(cls.folder / "models/model.onnx", ("w.bin", "sub/other.bin"))
         cls.models = {"external data": (cls.folder / "models/model.onnx").read_bytes()}
         for path in sorted((addnorm.ROOT / "models").glob("*.onnx")):
             cls.models[path.name] = path.read_bytes()
@@ -213,13 +213,13 @@ class PrefixMutationTest(unittest.TestCase):
     def run_with(self, name, read):
         """A function that tries the bytes as the input `residual`."""
         inputs, outputs = self.folder / "given", self.folder / "made"
-        fault_sweep_test.empty(inputs)
+        fault_scenarios.empty(inputs)
         other = np.linspace(-1, 1, 8, dtype=np.float32).reshape(1, 2, 4)
         np.save(inputs / "branch.npy", other)
         (self.folder / "site.onnx").write_bytes(onnx.parser.parse_model(SITE.read_text()).SerializeToString())
 
         def attempt(data):
-            fault_sweep_test.empty(outputs)
+            fault_scenarios.empty(outputs)
             (inputs / name).write_bytes(data)
             done = self.server.run(["run", "site.onnx", "--inputs", "given", "--outputs", "made", "--format", "npy",
                                     "--threads", "1"], memory=ADDRESS_SPACE, seconds=30)

@@ -9,7 +9,10 @@
  * seen. tests/python/fault_server.py speaks its protocol: with the descriptor
  * of a socket in ADDNORM_FAULT_SERVER, the program stops before main. For each
  * request (see below) it forks a child, which runs main, and answers with how
- * the child ended. Without the variable nothing changes.
+ * the child ended. Without the variable nothing changes, unless
+ * ADDNORM_FAULT_OLD_KERNEL is set: then there is no openat2, no O_TMPFILE, no
+ * RENAME_NOREPLACE, no fallocate and no sharing of blocks, as on old kernels
+ * and plain file systems, so that what replaces them is tested too.
  *
  *   cc -shared -fPIC -o fault_shim.so fault_shim.c
  */
@@ -18,13 +21,16 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -57,6 +63,11 @@ enum Kind {
   kOpendir,
   kReadlink,
   kLseek,
+  kUnlink,
+  kClone,
+  kCopyFileRange,
+  kStatx,
+  kStdout,
   kThread,
   kMalloc,
   kAny,
@@ -130,6 +141,19 @@ static size_t Length(enum Action action, size_t length) {
   return action == kShort && length > 1 ? length / 2 : length;
 }
 
+static int IsOldKernel(void) {
+  static int is_old = -1;
+  if (is_old < 0) is_old = getenv("ADDNORM_FAULT_OLD_KERNEL") != NULL;
+  return is_old;
+}
+
+/* Whether the call needs what old kernels do not have; errno says so. */
+static int IsTooNew(int needs_new, int error) {
+  if (!needs_new || !IsOldKernel()) return 0;
+  errno = error;
+  return 1;
+}
+
 /* ---- calls --------------------------------------------------------------- */
 
 #define REAL(name) ((__typeof__(&name))Find(#name))
@@ -161,22 +185,25 @@ static void* Find(const char* name) { return dlsym(RTLD_NEXT, name); }
     return result;                            \
   }
 
+static int IsUnnamed(int flags) { return (flags & O_TMPFILE) == O_TMPFILE; }
+
 static mode_t Mode(int flags, va_list* list) {
-  const int creates = (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE;
+  const int creates = (flags & O_CREAT) || IsUnnamed(flags);
   return creates ? va_arg(*list, mode_t) : 0;
 }
 
-#define OPEN(name)                                \
-  int name(const char* path, int flags, ...) {    \
-    va_list list;                                 \
-    va_start(list, flags);                        \
-    const mode_t mode = Mode(flags, &list);       \
-    va_end(list);                                 \
-    const enum Action action = Before(kOpen);     \
-    if (action == kErrno) return -1;              \
-    const int fd = REAL(name)(path, flags, mode); \
-    After(action);                                \
-    return fd;                                    \
+#define OPEN(name)                                         \
+  int name(const char* path, int flags, ...) {             \
+    va_list list;                                          \
+    va_start(list, flags);                                 \
+    const mode_t mode = Mode(flags, &list);                \
+    va_end(list);                                          \
+    const enum Action action = Before(kOpen);              \
+    if (action == kErrno) return -1;                       \
+    if (IsTooNew(IsUnnamed(flags), EOPNOTSUPP)) return -1; \
+    const int fd = REAL(name)(path, flags, mode);          \
+    After(action);                                         \
+    return fd;                                             \
   }
 
 #define OPENAT(name)                                       \
@@ -215,17 +242,20 @@ CALL(kFsync, int, -1, fdatasync, (int fd), (fd))
 CALL(kRename, int, -1, rename, (const char* from, const char* to), (from, to))
 CALL(kRename, int, -1, renameat,
      (int a, const char* from, int b, const char* to), (a, from, b, to))
-CALL(kRename, int, -1, renameat2,
-     (int a, const char* from, int b, const char* to, unsigned flags),
-     (a, from, b, to, flags))
 CALL(kLink, int, -1, link, (const char* from, const char* to), (from, to))
 CALL(kLink, int, -1, linkat,
      (int a, const char* from, int b, const char* to, int flags),
      (a, from, b, to, flags))
 CALL(kFtruncate, int, -1, ftruncate, (int fd, off_t length), (fd, length))
 CALL(kFtruncate, int, -1, ftruncate64, (int fd, off64_t length), (fd, length))
-CALL(kFallocate, int, -1, fallocate, (int fd, int mode, off_t at, off_t length),
-     (fd, mode, at, length))
+CALL(kUnlink, int, -1, unlink, (const char* path), (path))
+CALL(kUnlink, int, -1, rmdir, (const char* path), (path))
+CALL(kCopyFileRange, ssize_t, -1, copy_file_range,
+     (int a, off64_t* from, int b, off64_t* to, size_t length, unsigned flags),
+     (a, from, b, to, length, flags))
+CALL(kStatx, int, -1, statx,
+     (int fd, const char* path, int flags, unsigned mask, struct statx* to),
+     (fd, path, flags, mask, to))
 CALL(kMmap, void*, MAP_FAILED, mmap,
      (void* at, size_t length, int access, int flags, int fd, off_t offset),
      (at, length, access, flags, fd, offset))
@@ -273,6 +303,53 @@ int fcntl(int fd, int command, ...) {
   return result;
 }
 
+int renameat2(int a, const char* from, int b, const char* to, unsigned flags) {
+  const enum Action action = Before(kRename);
+  if (action == kErrno || IsTooNew(flags != 0, EINVAL)) return -1;
+  const int result = REAL(renameat2)(a, from, b, to, flags);
+  After(action);
+  return result;
+}
+
+int fallocate(int fd, int mode, off_t at, off_t length) {
+  const enum Action action = Before(kFallocate);
+  if (action == kErrno || IsTooNew(1, EOPNOTSUPP)) return -1;
+  const int result = REAL(fallocate)(fd, mode, at, length);
+  After(action);
+  return result;
+}
+
+/* Terminals are asked by ioctl too; only sharing of blocks counts. */
+int ioctl(int fd, unsigned long request_code, ...) {
+  va_list list;
+  va_start(list, request_code);
+  void* argument = va_arg(list, void*);
+  va_end(list);
+  const int is_clone = request_code == FICLONE || request_code == FICLONERANGE;
+  const enum Action action = is_clone ? Before(kClone) : kNone;
+  if (action == kErrno || IsTooNew(is_clone, EOPNOTSUPP)) return -1;
+  const int result = REAL(ioctl)(fd, request_code, argument);
+  After(action);
+  return result;
+}
+
+/* Reports on standard output; messages on standard error are not a result. */
+size_t fwrite(const void* from, size_t size, size_t count, FILE* stream) {
+  const enum Action action = stream == stdout ? Before(kStdout) : kNone;
+  if (action == kErrno) return 0;
+  const size_t result = REAL(fwrite)(from, size, count, stream);
+  After(action);
+  return result;
+}
+
+int fflush(FILE* stream) {
+  const enum Action action = stream == stdout ? Before(kStdout) : kNone;
+  if (action == kErrno) return EOF;
+  const int result = REAL(fflush)(stream);
+  After(action);
+  return result;
+}
+
 /* glibc has no function of its own for openat2. */
 long syscall(long number, ...) {
   va_list list;
@@ -282,7 +359,7 @@ long syscall(long number, ...) {
   va_end(list);
   const int is_open = number == SYS_openat2;
   const enum Action action = is_open ? Before(kOpenat2) : kNone;
-  if (action == kErrno) return -1;
+  if (action == kErrno || IsTooNew(is_open, ENOSYS)) return -1;
   const long result = REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
   After(action);
   return result;
