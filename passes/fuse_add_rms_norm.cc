@@ -79,19 +79,21 @@ void Fuser::Fuse(Constants& constants, Site& site) {
 
 Emission Fuser::Emit(Constants& constants, Site& site) {
   Emission emission = FindTarget(context_.target).emit(model_, constants, site);
-  if (emission.reason.empty() || !context_.mixed) return emission;
+  if (emission.reason.empty() || emission.is_there || !context_.mixed)
+    return emission;
   site.candidate.hint = "portable: " + emission.reason;
   return FindTarget(Target::kPortable).emit(model_, constants, site);
 }
 
 std::string Fuser::TryFuse(Constants& constants, Site& site) {
-  ir::Graph& graph = *site.add->graph();
+  // Nodes of sites that were fused are gone: they are told by their addresses.
   if (const auto taker = takers_.find(site.add); taker != takers_.end()) {
     return fmt::format(
         "the norm that makes '{}' takes the Add; this one reads the same sum",
         taker->second);
   }
   if (!SharesNoNode(site)) return "a node of the norm belongs to another site";
+  ir::Graph& graph = *site.add->graph();
   if (std::string reason = CheckScope(graph); !reason.empty()) return reason;
   if (numbered_.insert(&graph).second) rewriter_.Number(graph);
   Emission emission = Emit(constants, site);

@@ -203,9 +203,10 @@ absl::Status CompareDefaults(const ir::Model& a, const ir::Model& b,
     const ir::Tensor* x = a.graph.inputs()[i]->initializer();
     const ir::Tensor* y = b.graph.inputs()[i]->initializer();
     if (x == nullptr && y == nullptr) continue;
-    // Before version 4 of the IR such an input is a constant.
-    const bool same_rules = (a.ir_version < 4) == (b.ir_version < 4);
-    bool equal = same_rules && x != nullptr && y != nullptr &&
+    // Before version 4 of the IR such an input is a constant. B may let it be
+    // replaced (a raised version does): whoever runs A as it is cannot tell.
+    const bool loses_input = a.ir_version >= 4 && b.ir_version < 4;
+    bool equal = !loses_input && x != nullptr && y != nullptr &&
                  x->type == y->type && x->dims == y->dims;
     if (equal) {
       ASSIGN_OR_RETURN(const int32_t class_x, contents.Classify(0, *x));

@@ -160,6 +160,7 @@ Emission EmitOnnx(ir::Model& model, Constants& constants, const Site& site) {
   ir::Node* last = site.norm.y->producer();
   if (last->Is("", "RMSNormalization")) {
     emission.reason = "the norm is an RMSNormalization already";
+    emission.is_there = true;
     return emission;
   }
   emission.reason = ProveTypes(site, /*allow_double=*/true);

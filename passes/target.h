@@ -36,7 +36,8 @@ struct Emission {
   CallReplacement call;
   std::list<ir::Function> function;  // empty: the runtime has the op
   int64_t domain_version = 1;
-  std::string reason;  // why there is none
+  std::string reason;     // why there is none
+  bool is_there = false;  // for the site is what the target makes of one
 };
 
 struct TargetRow {

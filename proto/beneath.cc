@@ -43,9 +43,10 @@ std::optional<std::string> LinkText(int fd) {
 }
 
 // Puts the path's components in front of the pending ones; the next one is
-// last.
+// last. A path that ends in a slash means a directory: it gets a "." there.
 void Push(std::string_view path, std::vector<std::string>& pending) {
   const std::vector<std::string_view> parts = PathComponents(path);
+  if (path.ends_with('/') || path.ends_with("/.")) pending.push_back(".");
   pending.insert(pending.end(), parts.rbegin(), parts.rend());
 }
 
@@ -60,6 +61,7 @@ FileDescriptor OpenByComponents(int directory, const std::string& path) {
   while (!pending.empty()) {
     const std::string name = std::move(pending.back());
     pending.pop_back();
+    if (name == ".") continue;
     if (name == "..") {
       if (trail.empty()) return Fail(EXDEV);
       trail.pop_back();

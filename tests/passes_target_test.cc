@@ -126,6 +126,19 @@ TEST_CASE("with mixed, a site without a proof becomes a portable one",
              ContainsSubstring("are not known to have one shape"));
 }
 
+TEST_CASE("with mixed, what the target writes is left as it is", "[target]") {
+  Block block;
+  block.opset = 23;
+  const std::string once = For(Target::kOnnx, block, /*mixed=*/true).Bytes();
+  auto file = proto::ModelFile::FromBytes("once", once);
+  REQUIRE(file.ok());
+  PassContext context;
+  context.target = Target::kOnnx;
+  context.mixed = true;
+  CHECK(Optimise(*file, "fuse-add-rms-norm", std::move(context)).Bytes() ==
+        once);
+}
+
 TEST_CASE("target onnx keeps the Add and writes RMSNormalization", "[target]") {
   Block block;
   block.opset = 23;

@@ -55,6 +55,22 @@ TEST_CASE("a location is followed inside the model's directory", "[proto]") {
   }
 }
 
+TEST_CASE("a location that ends in a slash names no file", "[proto]") {
+  const Lookup lookup = GENERATE(Lookup::kKernel, Lookup::kComponents);
+  const ScratchDirectory scratch;
+  const std::string model = scratch.Write("m/model.onnx", "");
+  scratch.Write("m/w.bin", std::string(kSize, 'w'));
+  fs::create_directory(scratch / "m/sub");
+  fs::create_symlink("w.bin/", scratch / "m/link");
+  for (const char* location : {"w.bin/", "w.bin/.", "w.bin//", "link"}) {
+    INFO(location);
+    const auto region = Resolve(model, {{"location", location}}, lookup);
+    CHECK(region.status().code() == absl::StatusCode::kNotFound);
+  }
+  CHECK_THAT(Message(Resolve(model, {{"location", "sub/"}}, lookup).status()),
+             ContainsSubstring("is a directory"));
+}
+
 TEST_CASE("a location that leads outside is refused", "[proto]") {
   const Lookup lookup = GENERATE(Lookup::kKernel, Lookup::kComponents);
   const ScratchDirectory scratch;
