@@ -10,6 +10,8 @@
 #include <numeric>
 #include <random>
 
+#include "runtime/paired_statistics.h"
+
 namespace addnorm::runtime {
 namespace {
 
@@ -64,15 +66,16 @@ class Bench {
     return options_.now() - start;
   }
 
+  // As long as the call in the middle: one that was interrupted says nothing.
   double CallByCall(const BenchArm& arm) {
-    double seconds = 0;
+    std::vector<double> seconds;
     for (int64_t i = 0; i < timings_.calls; ++i) {
       if (arm.before_call) arm.before_call();
       const double start = options_.now();
       arm.run();
-      seconds += options_.now() - start;
+      seconds.push_back(options_.now() - start);
     }
-    return seconds;
+    return Median(std::move(seconds)) * static_cast<double>(timings_.calls);
   }
 
   // Calls are doubled until the arm in the middle takes long enough, so that

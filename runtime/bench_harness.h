@@ -30,7 +30,8 @@ struct BenchArm {
   // Before each epoch, not timed.
   std::function<void()> before_epoch = nullptr;
   // Before each call, not timed. With it, each call of any arm is timed by
-  // itself, since no epoch can be timed as a whole.
+  // itself, since no epoch can be timed as a whole, and an epoch has the
+  // median.
   std::function<void()> before_call = nullptr;
   // After each epoch that counts, with the number of its calls: for an arm that
   // measures more than its time.

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <random>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "runtime/element_cast.h"
 #include "runtime/kernels/memory_probes.h"
 #include "runtime/kernels/row_ops.h"
+#include "runtime/row_type.h"
 #include "runtime/tensor.h"
 
 namespace addnorm::runtime {
@@ -60,34 +62,16 @@ void StoreElement(double value, std::byte* to) {
   std::memcpy(to, &element, sizeof element);
 }
 
-// f.operator()<T>(); nullopt for other types than the four floating-point ones.
-template <typename F>
-auto ForType(ir::DataType type, F f)
-    -> std::optional<decltype(f.template operator()<float>())> {
-  switch (type) {
-    case ir::DataType::kFloat:
-      return f.template operator()<float>();
-    case ir::DataType::kDouble:
-      return f.template operator()<double>();
-    case ir::DataType::kFloat16:
-      return f.template operator()<Half>();
-    case ir::DataType::kBFloat16:
-      return f.template operator()<BFloat16>();
-    default:
-      return std::nullopt;
-  }
-}
-
 std::vector<std::byte> NormalElements(ir::DataType type, size_t count,
                                       uint64_t seed) {
   const size_t size = ElementSize(type);
   const auto store =
-      ForType(type, []<typename T>() { return &StoreElement<T>; });
+      WithFloatType(type, []<typename T>() { return &StoreElement<T>; });
   std::vector<std::byte> bytes(count * size);
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
   for (size_t i = 0; i < count; ++i)
-    (*store)(normal(random), bytes.data() + i * size);
+    store(normal(random), bytes.data() + i * size);
   return bytes;
 }
 
@@ -130,21 +114,25 @@ absl::StatusOr<std::unique_ptr<PairArms>> PairArms::Create(
     const PairSetting& setting, BufferArena& arena) {
   ASSIGN_OR_RETURN(AddRmsNorm norm, AddRmsNorm::Create(setting.recipe));
   const ir::DataType type = setting.recipe.type;
-  const auto add =
-      ForType(type, []<typename T>() -> AddRows { return &AddRowsOf<T>; });
-  if (!add || norm.result_type() != type) {
+  if (!ir::IsFloat(type) || norm.result_type() != type) {
     return absl::UnimplementedError(fmt::format(
         "a benchmark of a recipe from {} to {}", ir::DataTypeName(type),
         ir::DataTypeName(norm.result_type())));
   }
   std::unique_ptr<PairArms> arms(new PairArms(setting, std::move(norm)));
-  arms->add_ = *add;
+  arms->add_ = WithFloatType(
+      type, []<typename T>() -> AddRows { return &AddRowsOf<T>; });
   arms->row_bytes_ = static_cast<size_t>(setting.length) * ElementSize(type);
   arms->tensor_bytes_ = static_cast<size_t>(setting.rows) * arms->row_bytes_;
   RETURN_IF_ERROR(arms->MakeSets(arena));
   arms->MakeValues();
   for (const Set& set : arms->sets_) arms->FillSet(set);
-  arms->MakeBenchArms();
+  for (size_t arm = 0; arm < kPairArmCount; ++arm) {
+    arms->AddArm(std::string(kPairArms[arm].name),
+                 [self = arms.get(), arm](size_t set) {
+                   self->Call(arm, self->sets_[set]);
+                 });
+  }
   return arms;
 }
 
@@ -274,11 +262,6 @@ void PairArms::Call(size_t arm, const Set& set) {
   }
 }
 
-void PairArms::CallNext(size_t arm) {
-  Call(arm, sets_[next_]);
-  next_ = (next_ + 1) % sets_.size();
-}
-
 // As the op before would: b is in the caches, as far as it fits.
 void PairArms::Produce() {
   const Set& set = sets_[next_];
@@ -290,42 +273,50 @@ void PairArms::Produce() {
   });
 }
 
-void PairArms::MakeBenchArms() {
-  for (size_t arm = 0; arm < kPairArmCount; ++arm) {
-    BenchArm& made = bench_arms_.emplace_back();
-    made.name = std::string(kPairArms[arm].name);
-    made.run = [this, arm] { CallNext(arm); };
-    if (setting_.cache == CacheState::kProducer)
-      made.before_call = [this] { Produce(); };
-    if (setting_.cache != CacheState::kWarm) continue;
-    // In place, sums become larger from call to call; and the arm before may
-    // have left something else in the caches.
-    made.before_epoch = [this, arm] {
-      FillSet(sets_[0]);
-      CallNext(arm);
-    };
-  }
+double PairArms::epsilon() const { return kEpsilon; }
+
+void PairArms::AddArm(std::string name, std::function<void(size_t set)> run) {
+  const size_t arm = calls_.size();
+  calls_.push_back(std::move(run));
+  const auto next = [this, arm] {
+    calls_[arm](next_);
+    next_ = (next_ + 1) % sets_.size();
+  };
+  BenchArm& made = bench_arms_.emplace_back();
+  made.name = std::move(name);
+  made.run = next;
+  if (setting_.cache == CacheState::kProducer)
+    made.before_call = [this] { Produce(); };
+  if (setting_.cache != CacheState::kWarm) return;
+  // In place, sums become larger from call to call; and the arm before may
+  // have left something else in the caches.
+  made.before_epoch = [this, next] {
+    FillSet(sets_[0]);
+    next();
+  };
+}
+
+PairResults PairArms::Results(size_t arm) {
+  const Set& set = sets_[0];
+  FillSet(set);
+  calls_[arm](0);
+  const bool in_place = arm == kUnfusedInPlace || arm == kFusedInPlace;
+  const std::byte* sum = in_place ? set.b : set.sum;
+  const std::byte* y = in_place ? set.a : set.y;
+  PairResults results{{sum, sum + tensor_bytes_}, {y, y + tensor_bytes_}};
+  FillSet(set);
+  return results;
 }
 
 absl::Status PairArms::CheckBits() {
-  const Set& set = sets_[0];
-  std::vector<std::byte> sum, y;
-  for (size_t arm = kUnfused; arm < kRead; ++arm) {
-    const bool in_place = arm == kUnfusedInPlace || arm == kFusedInPlace;
-    FillSet(set);
-    Call(arm, set);
-    const std::byte* found_sum = in_place ? set.b : set.sum;
-    const std::byte* found_y = in_place ? set.a : set.y;
-    if (arm == kUnfused) {
-      sum.assign(found_sum, found_sum + tensor_bytes_);
-      y.assign(found_y, found_y + tensor_bytes_);
-    } else if (std::memcmp(found_sum, sum.data(), tensor_bytes_) != 0 ||
-               std::memcmp(found_y, y.data(), tensor_bytes_) != 0) {
+  const PairResults expected = Results(kUnfused);
+  for (size_t arm = kAgain; arm < kRead; ++arm) {
+    const PairResults found = Results(arm);
+    if (found.sum != expected.sum || found.y != expected.y) {
       return absl::InternalError(
           fmt::format("{} gives other bits than unfused", kPairArms[arm].name));
     }
   }
-  FillSet(set);
   return absl::OkStatus();
 }
 

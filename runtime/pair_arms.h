@@ -17,7 +17,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -99,6 +101,14 @@ class BufferArena {
   std::unique_ptr<std::byte, Free> memory_;
 };
 
+// What one call reads and writes, and what the pair computes of it.
+struct PairBuffers {
+  std::byte *a = nullptr, *b = nullptr, *sum = nullptr, *y = nullptr;
+};
+struct PairResults {
+  std::vector<std::byte> sum, y;
+};
+
 class PairArms {
  public:
   // The arena must outlive it, and only one at a time may use it.
@@ -108,16 +118,22 @@ class PairArms {
   // That each arm gives the bits of "unfused"; kInternal if not.
   absl::Status CheckBits();
 
-  // In the order of kPairArms.
+  // Somebody else's implementation, as one more arm: it is called with the
+  // place of buffers in sets(), and must write sum and y there.
+  void AddArm(std::string name, std::function<void(size_t set)> run);
+  // Of one call, on the first buffers, filled anew.
+  PairResults Results(size_t arm);
+
+  // In the order of kPairArms, then of AddArm.
   const std::vector<BenchArm>& bench_arms() const { return bench_arms_; }
   size_t tensor_bytes() const { return tensor_bytes_; }  // T
-  size_t set_count() const { return sets_.size(); }
+  // All have the same values in a and b, and one scale.
+  const std::vector<PairBuffers>& sets() const { return sets_; }
+  std::vector<std::byte>& scale() { return scale_; }
+  double epsilon() const;
 
  private:
-  // Buffers of one call.
-  struct Set {
-    std::byte *a = nullptr, *b = nullptr, *sum = nullptr, *y = nullptr;
-  };
+  using Set = PairBuffers;
   using AddRows = void (*)(const void* a, const void* b, void* sum, size_t n);
 
   PairArms(const PairSetting& setting, AddRmsNorm norm);
@@ -125,8 +141,6 @@ class PairArms {
   absl::Status MakeSets(BufferArena& arena);
   void MakeValues();
   void FillSet(const Set& set) const;
-  void MakeBenchArms();
-  void CallNext(size_t arm);
   void Call(size_t arm, const Set& set);
   void Produce();
   void Unfused(const Set& set, std::byte* sum, std::byte* y, Stores stores);
@@ -146,6 +160,7 @@ class PairArms {
   std::vector<Set> sets_;
   size_t next_ = 0;
   std::vector<std::byte> a_values_, b_values_, scale_;
+  std::vector<std::function<void(size_t set)>> calls_;  // by arm
   std::vector<BenchArm> bench_arms_;
 };
 

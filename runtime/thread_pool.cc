@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "runtime/core_pinning.h"
 #include "runtime/float_environment.h"
 
 namespace addnorm::runtime {
@@ -18,7 +19,10 @@ thread_local bool in_part = false;
 ThreadPool::ThreadPool(int threads) {
   try {
     for (int index = 1; index < threads; ++index)
-      workers_.emplace_back([this, index] { Work(index); });
+      workers_.emplace_back([this, index] {
+        CorePinning::PinWorker(index);
+        Work(index);
+      });
   } catch (const std::exception&) {
     // The system gives no more threads, or no memory for their stacks. What
     // there are suffices: no result depends on their number.

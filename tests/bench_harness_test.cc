@@ -108,6 +108,21 @@ TEST_CASE("what is before a call or an epoch is not timed", "[bench]") {
   CHECK(timings.seconds[1][0] == Approx(2));
 }
 
+TEST_CASE("an interrupted call does not decide where calls are timed singly",
+          "[bench]") {
+  FakeClock clock;
+  int calls = 0;
+  std::vector<BenchArm> arms = {{"a", [&] {
+                                   // Every tenth call is interrupted.
+                                   clock.seconds += ++calls % 10 == 0 ? 50 : 1;
+                                 }}};
+  arms[0].before_call = clock.Work(0);
+  const Timings timings = Interleave(
+      arms, {.seconds = 9000, .epoch_seconds = 30, .now = clock.Now()});
+  REQUIRE(timings.calls >= 10);
+  for (const double seconds : timings.seconds[0]) CHECK(seconds == Approx(1));
+}
+
 TEST_CASE("only epochs that count are told of, and rounds can be stopped",
           "[bench]") {
   FakeClock clock;

@@ -12,8 +12,11 @@
 #include "passes/ir/printable.h"
 #include "passes/ir/status_macros.h"
 #include "proto/errors.h"
+#include "runtime/compare.h"
+#include "runtime/core_pinning.h"
 #include "runtime/kernels/norm_recipes.h"
 #include "runtime/tensor.h"
+#include "tool/bench_ort.h"
 #include "tool/machine_facts.h"
 #include "tool/report.h"
 
@@ -171,17 +174,66 @@ std::vector<KernelCase> CasesOf(const KernelSweep& sweep) {
   return cases;
 }
 
+absl::StatusOr<runtime::Tensor> AsTensor(const KernelCase& result,
+                                         const std::vector<std::byte>& bytes) {
+  return runtime::Tensor::FromBytes(
+      result.setting.recipe.type, {result.shape.rows, result.shape.length},
+      std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
+      nullptr);
+}
+
+absl::StatusOr<runtime::Comparison> CompareResults(
+    const KernelCase& result, const runtime::PairResults& expected,
+    const runtime::PairResults& found) {
+  runtime::Comparison all;
+  for (const auto results :
+       {&runtime::PairResults::y, &runtime::PairResults::sum}) {
+    ASSIGN_OR_RETURN(const auto a, AsTensor(result, expected.*results));
+    ASSIGN_OR_RETURN(const auto b, AsTensor(result, found.*results));
+    all.Add(runtime::Compare(a, b));
+  }
+  return all;
+}
+
+// ONNX Runtime's arms, if there is one.
+absl::StatusOr<std::unique_ptr<OrtPair>> AddOrt(const KernelSweep& sweep,
+                                                runtime::PairArms& arms,
+                                                KernelCase& result) {
+  if (sweep.ort == nullptr) return nullptr;
+  ASSIGN_OR_RETURN(auto ort,
+                   OrtPair::Create(*sweep.ort, result.recipe, result.setting,
+                                   result.cores, arms));
+  result.not_run = ort->sides().not_run;
+  const runtime::PairResults expected = arms.Results(0);
+  for (const OrtSide& side : ort->sides().sides) {
+    const size_t arm = runtime::kPairArmCount + result.others.size();
+    ASSIGN_OR_RETURN(const runtime::Comparison results,
+                     CompareResults(result, expected, arms.Results(arm)));
+    RETURN_IF_ERROR(ort->failure());
+    result.others.push_back({side.name, arm, results});
+  }
+  return ort;
+}
+
+// Each is compared with its like: ONNX Runtime's with its own unfused one,
+// which is the first that it has.
+std::vector<size_t> BasesOf(const KernelCase& result) {
+  std::vector<size_t> bases;
+  for (const runtime::PairArm& arm : runtime::kPairArms)
+    bases.push_back(arm.base);
+  bases.resize(bases.size() + result.others.size(), runtime::kPairArmCount);
+  return bases;
+}
+
 absl::Status RunCase(const KernelSweep& sweep, runtime::BufferArena& arena,
                      std::function<bool(double)> on_progress,
                      KernelCase& result) {
   ASSIGN_OR_RETURN(const auto arms,
                    runtime::PairArms::Create(result.setting, arena));
   RETURN_IF_ERROR(arms->CheckBits());
+  ASSIGN_OR_RETURN(const auto ort, AddOrt(sweep, *arms, result));
   result.tensor_bytes = arms->tensor_bytes();
-  result.buffer_sets = arms->set_count();
-  std::vector<size_t> bases;
-  for (const runtime::PairArm& arm : runtime::kPairArms)
-    bases.push_back(arm.base);
+  result.buffer_sets = arms->sets().size();
   runtime::BenchOptions options{.seconds = sweep.seconds,
                                 .least_rounds = sweep.least_rounds,
                                 .most_rounds = kMostRounds,
@@ -191,12 +243,24 @@ absl::Status RunCase(const KernelSweep& sweep, runtime::BufferArena& arena,
     options.now = runtime::ProcessorSeconds;
     options.wall = runtime::SteadySeconds;
   }
-  result.times = MakeCase(arms->bench_arms(), bases,
-                          runtime::Interleave(arms->bench_arms(), options));
+  const UsageMeter meter;
+  runtime::Timings timings = runtime::Interleave(arms->bench_arms(), options);
+  result.usage = meter.Take();
+  if (ort != nullptr) RETURN_IF_ERROR(ort->failure());
+  result.times =
+      MakeCase(arms->bench_arms(), BasesOf(result), std::move(timings));
   return absl::OkStatus();
 }
 
 }  // namespace
+
+bool KernelCase::uses_processor_time() const {
+  if (setting.threads != 1) return false;
+  // Reading that clock takes about half a microsecond.
+  constexpr int64_t kLeastElements = int64_t{1} << 15;
+  return setting.cache != CacheState::kProducer ||
+         setting.rows * setting.length >= kLeastElements;
+}
 
 std::vector<NamedRecipe> BenchRecipes() {
   std::vector<NamedRecipe> recipes;
@@ -291,7 +355,11 @@ absl::StatusOr<std::vector<KernelCase>> BenchKernels(const KernelSweep& sweep) {
   runtime::BufferArena arena(sweep.cold_bytes != 0 ? sweep.cold_bytes
                                                    : ColdBytes(machine));
   std::vector<KernelCase> cases = CasesOf(sweep);
+  const int threads =
+      *std::max_element(sweep.threads.begin(), sweep.threads.end());
+  const runtime::CorePinning pinning(sweep.pins ? threads : 0);
   for (size_t i = 0; i < cases.size(); ++i) {
+    cases[i].cores = pinning.cores(cases[i].setting.threads);
     const auto on_progress = [&](double share) {
       if (sweep.on_progress)
         sweep.on_progress(static_cast<double>(i) + share, cases.size());

@@ -19,6 +19,8 @@
 #include "absl/status/statusor.h"
 #include "runtime/pair_arms.h"
 #include "tool/bench_result.h"
+#include "tool/machine_usage.h"
+#include "tool/onnx_runtime.h"
 
 namespace addnorm::tool {
 
@@ -36,7 +38,9 @@ struct KernelSweep {
   double seconds = 1;  // for each case
   size_t least_rounds = 1;
   uint64_t seed = 0;
-  size_t cold_bytes = 0;  // 0: by the machine
+  size_t cold_bytes = 0;             // 0: by the machine
+  bool pins = true;                  // threads to cores
+  const OnnxRuntime* ort = nullptr;  // its arms too, if there is one
   // Sees cases done, with a fraction, and all.
   std::function<void(double done, size_t total)> on_progress = nullptr;
 };
@@ -47,12 +51,13 @@ struct KernelCase {
   runtime::PairSetting setting;
   size_t tensor_bytes = 0;
   size_t buffer_sets = 0;
-  // Not with several threads, nor where single calls are timed.
-  bool uses_processor_time() const {
-    return setting.threads == 1 &&
-           setting.cache != runtime::CacheState::kProducer;
-  }
-  BenchCase times = {};  // arms in the order of runtime::kPairArms
+  // Not with several threads, nor where short calls are timed one by one.
+  bool uses_processor_time() const;
+  BenchCase times = {};  // arms in the order of runtime::kPairArms, then others
+  std::vector<OtherArm> others = {};
+  std::vector<std::string> not_run = {};  // other arms, with their reasons
+  std::vector<int> cores = {};            // that threads were pinned to
+  MachineUsage usage = {};
 };
 
 struct NamedRecipe {

@@ -164,6 +164,7 @@ std::string CaseFacts(const KernelCase& result) {
                   Plural(result.times.calls, "call"),
                   result.uses_processor_time() ? "processor" : "wall",
                   FormatBytes(result.tensor_bytes));
+  text += "; " + CoresText(result.cores);
   if (result.buffer_sets > 1) {
     text +=
         fmt::format(", {} sets of buffers in turn: {}", result.buffer_sets,
@@ -198,6 +199,40 @@ std::vector<std::string> ArmRow(const KernelCase& result, size_t arm) {
   return row;
 }
 
+// How many bytes it moves is not known.
+std::vector<std::string> OtherRow(const KernelCase& result, size_t arm) {
+  const ArmTimes& times = result.times.arms[arm];
+  return {times.name,
+          ShortSeconds(times.Median()),
+          "",
+          "",
+          "",
+          RatioText(result.times.Estimate(arm, 0)),
+          times.base == arm ? "" : RatioText(result.times.Estimate(arm))};
+}
+
+std::string OtherText(const KernelCase& result, const OtherArm& other) {
+  const ArmTimes& times = result.times.arms[other.arm];
+  std::string text = ResultsText(other.results);
+  if (times.base != other.arm) {
+    text += fmt::format("; against {}: {}", result.times.arms[times.base].name,
+                        InWords(result.times.Estimate(other.arm),
+                                result.times.Judge(other.arm)));
+  }
+  return text;
+}
+
+// What cannot be done with fewer bytes, nor by an op that does anything.
+std::string CopyText(const KernelCase& result) {
+  const auto ratio = [&](size_t arm) {
+    return RatioText(result.times.Estimate(arm, kStreamingCopy));
+  };
+  return fmt::format(
+      "fused takes {} times a streaming copy of as many bytes, streaming {}, "
+      "in place {}",
+      ratio(kPlain), ratio(kStreaming), ratio(kInPlace));
+}
+
 std::string CaseText(const KernelCase& result, const MachineFacts& machine,
                      const Terminal& terminal) {
   Table table("<>>>>>>");
@@ -205,16 +240,19 @@ std::string CaseText(const KernelCase& result, const MachineFacts& machine,
                 "/ unfused, same stores"});
   for (size_t arm = 0; arm < kPairArmCount; ++arm)
     table.AddRow(ArmRow(result, arm));
+  for (const OtherArm& other : result.others)
+    table.AddRow(OtherRow(result, other.arm));
   std::string text = terminal.Paint(Style::kStrong, Title(result)) + "\n" +
                      Paragraph("", CaseFacts(result), terminal.width) +
                      table.Render(terminal.width);
-  const auto line = [&](const char* first, const std::string& words) {
+  const auto line = [&](std::string_view first, const std::string& words) {
     if (!words.empty()) text += Paragraph(first, words, terminal.width);
   };
   line("noise       ",
        fmt::format("{:.1f} %: what unfused shows against itself",
                    100 * runtime::NoiseFloor(result.times.Floor())));
   line("limit       ", Limiter(result, machine));
+  line("copy        ", CopyText(result));
   if (result.setting.cache != CacheState::kWarm)
     line("stores read ", OwnershipText(result));
   if (IsOutsideOfCaches(result, machine))
@@ -222,6 +260,9 @@ std::string CaseText(const KernelCase& result, const MachineFacts& machine,
   line("fusing      ", fmt::format("plain stores: {}", Gain(result, kPlain)));
   line("            ", fmt::format("streaming: {}", Gain(result, kStreaming)));
   line("            ", fmt::format("in place: {}", Gain(result, kInPlace)));
+  for (const OtherArm& other : result.others)
+    line(fmt::format("{:11} ", other.name), OtherText(result, other));
+  for (const std::string& reason : result.not_run) line("not run     ", reason);
   return text;
 }
 
@@ -248,12 +289,19 @@ std::string TallyText(const char* stores, const Tally& tally) {
       tally.all - tally.faster - tally.slower);
 }
 
+MachineUsage Usage(const std::vector<KernelCase>& cases) {
+  std::vector<MachineUsage> usages;
+  for (const KernelCase& result : cases) usages.push_back(result.usage);
+  return Together(usages);
+}
+
 std::string SummaryText(const std::vector<KernelCase>& cases, size_t width) {
   std::string text = "summary: fused against unfused\n";
   for (const auto& [stores, arm] : {std::pair{"plain stores", kPlain},
                                     {"streaming", kStreaming},
                                     {"in place", kInPlace}})
     text += Paragraph("  ", TallyText(stores, Count(cases, arm)), width);
+  text += Paragraph("  ", UsageText(Usage(cases)), width);
   return text +
          Paragraph(
              "  ",
@@ -287,7 +335,9 @@ Json ArmToJson(const KernelCase& result, size_t arm) {
                                    static_cast<double>(result.tensor_bytes)},
             {"bytes_per_second", Bandwidth(result, arm)},
             {"share_of_best_probe", ShareOfBest(result, arm)},
-            {"against_unfused", ToJson(result.times.Estimate(arm, 0))}};
+            {"against_unfused", ToJson(result.times.Estimate(arm, 0))},
+            {"against_streaming_copy",
+             ToJson(result.times.Estimate(arm, kStreamingCopy))}};
   if (known.kind == ArmKind::kFused) {
     const auto& base = kPairArms[known.base];
     json["same_stores"] = {
@@ -299,10 +349,31 @@ Json ArmToJson(const KernelCase& result, size_t arm) {
   return json;
 }
 
+Json OtherToJson(const KernelCase& result, const OtherArm& other) {
+  const ArmTimes& times = result.times.arms[other.arm];
+  const double seconds = times.Median();
+  return {{"name", times.name},
+          {"is_probe", false},
+          {"median_seconds", seconds},
+          {"nanoseconds_per_row",
+           1e9 * seconds / static_cast<double>(result.shape.rows)},
+          {"against_unfused", ToJson(result.times.Estimate(other.arm, 0))},
+          {"same_runtime",
+           {{"base", result.times.arms[times.base].name},
+            {"estimate", ToJson(result.times.Estimate(other.arm))},
+            {"verdict", runtime::VerdictName(result.times.Judge(other.arm))}}},
+          {"has_same_bits", other.results.is_equal()},
+          {"results", ResultsText(other.results)},
+          {"max_ulps", other.results.max_ulps},
+          {"seconds", times.processes}};
+}
+
 Json CaseToJson(const KernelCase& result, const MachineFacts& machine) {
   Json arms = Json::array();
   for (size_t arm = 0; arm < kPairArmCount; ++arm)
     arms.push_back(ArmToJson(result, arm));
+  for (const OtherArm& other : result.others)
+    arms.push_back(OtherToJson(result, other));
   return {{"recipe", result.recipe},
           {"type", TypeWord(result.setting.recipe.type)},
           {"rows", result.shape.rows},
@@ -316,6 +387,9 @@ Json CaseToJson(const KernelCase& result, const MachineFacts& machine) {
           {"clock", result.uses_processor_time() ? "processor" : "wall"},
           {"noise_floor", runtime::NoiseFloor(result.times.Floor())},
           {"limiter", Limiter(result, machine)},
+          {"pinned_to_cores", result.cores},
+          {"usage", tool::ToJson(result.usage)},
+          {"not_run", result.not_run},
           {"arms", std::move(arms)}};
 }
 
@@ -329,11 +403,13 @@ std::string MachineText(const MachineFacts& machine, size_t width) {
   return Paragraph(
       "",
       fmt::format("{}, {}, caches {} / {} / {}, memory {}, {}, governor {}, "
-                  "load {:.1f}, {}",
+                  "load {:.1f}{}, {}",
                   machine.cpu, Plural(machine.cores, "core"), size(machine.l1),
                   size(machine.l2), size(machine.last_level_cache),
                   size(machine.memory), machine.simd, machine.governor,
-                  machine.load, machine.date),
+                  machine.load,
+                  machine.ort.empty() ? "" : ", ONNX Runtime " + machine.ort,
+                  machine.date),
       width);
 }
 

@@ -12,6 +12,7 @@
 #include "proto/errors.h"
 #include "runtime/bench_harness.h"
 #include "runtime/compare.h"
+#include "runtime/core_pinning.h"
 #include "runtime/executor.h"
 #include "tool/fusion.h"
 
@@ -99,10 +100,13 @@ class Side {
 class ModelBencher {
  public:
   ModelBencher(const ModelBenchRequest& request, Side& unfused, Side& fused,
-               ModelBench& result)
+               OtherModels others, ModelBench& result)
       : request_(request),
         sides_{&unfused, &unfused, &fused},
-        result_(result) {}
+        others_(std::move(others)),
+        result_(result) {
+    result.not_run = std::move(others_.not_run);
+  }
 
   // The first runs: they read weights, and give bits and peaks.
   absl::Status Check() {
@@ -110,10 +114,13 @@ class ModelBencher {
     for (const size_t arm : {size_t{kUnfusedModel}, size_t{kFusedModel}}) {
       ASSIGN_OR_RETURN(outputs[arm], sides_[arm]->Run(result_.inputs.tensors));
     }
-    result_.has_same_bits = true;
-    for (size_t i = 0; i < outputs[0].size(); ++i) {
-      result_.has_same_bits &=
-          runtime::Compare(outputs[0][i], outputs[kFusedModel][i]).is_equal();
+    result_.has_same_bits =
+        CompareAll(outputs[0], outputs[kFusedModel]).is_equal();
+    for (const OtherModel& other : others_.models) {
+      ASSIGN_OR_RETURN(const auto found, other.results());
+      result_.others.push_back({other.name,
+                                kFusedModel + 1 + result_.others.size(),
+                                CompareAll(outputs[0], found)});
     }
     // Once more: now the weights, and nothing else, are there already.
     for (const size_t arm : {size_t{kUnfusedModel}, size_t{kFusedModel}}) {
@@ -125,10 +132,12 @@ class ModelBencher {
   }
 
   absl::Status Measure() {
-    const std::vector<runtime::BenchArm> arms = {MakeArm("unfused", 0),
-                                                 MakeArm("unfused again", 1),
-                                                 MakeArm("fused", 2)};
-    const std::vector<size_t> bases = {0, 0, 0};
+    std::vector<runtime::BenchArm> arms = {MakeArm("unfused", 0),
+                                           MakeArm("unfused again", 1),
+                                           MakeArm("fused", 2)};
+    for (const OtherModel& other : others_.models)
+      arms.push_back(MakeArm(other));
+    const UsageMeter meter;
     runtime::Timings timings =
         runtime::Interleave(arms, {.seconds = request_.seconds,
                                    .least_rounds = request_.least_rounds,
@@ -138,15 +147,43 @@ class ModelBencher {
                                        request_.on_progress(share);
                                      return failure_.ok();
                                    }});
+    result_.usage = meter.Take();
     RETURN_IF_ERROR(failure_);
     runtime::Timings of_sites = timings;
     of_sites.seconds = std::move(site_seconds_);
+    const std::vector<size_t> bases = Bases();
     result_.whole = MakeCase(arms, bases, std::move(timings));
+    arms.resize(kFusedModel + 1);
     result_.parts = MakeCase(arms, bases, std::move(of_sites));
+    result_.is_measured = true;
     return absl::OkStatus();
   }
 
  private:
+  static runtime::Comparison CompareAll(const std::vector<Tensor>& expected,
+                                        const std::vector<Tensor>& found) {
+    runtime::Comparison all;
+    for (size_t i = 0; i < expected.size(); ++i)
+      all.Add(runtime::Compare(expected[i], found[i]));
+    return all;
+  }
+
+  // ONNX Runtime's arms are compared with its first, the unfused one.
+  std::vector<size_t> Bases() const {
+    std::vector<size_t> bases = {0, 0, 0};
+    size_t first_ort = 0;
+    for (size_t i = 0; i < others_.models.size(); ++i) {
+      const bool is_ort = others_.models[i].is_ort;
+      if (is_ort && first_ort == 0) first_ort = bases.size();
+      bases.push_back(is_ort ? first_ort : 0);
+    }
+    return bases;
+  }
+
+  runtime::BenchArm MakeArm(const OtherModel& other) {
+    return {other.name, [this, run = other.run] { failure_.Update(run()); }};
+  }
+
   runtime::BenchArm MakeArm(const char* name, size_t arm) {
     runtime::BenchArm made{name, [this, arm] {
                              const auto outputs =
@@ -164,6 +201,7 @@ class ModelBencher {
 
   const ModelBenchRequest& request_;
   Side* sides_[3];
+  OtherModels others_;
   ModelBench& result_;
   absl::Status failure_;
   std::vector<std::vector<double>> site_seconds_{3};
@@ -174,12 +212,18 @@ absl::Status Measure(LoadedModel unfused, LoadedModel fused,
   const auto sources = ErasedSources(*fused.model);
   Nodes unfused_sites = SiteNodes(*unfused.model, sources, result.fused_before);
   Nodes fused_sites = SiteNodes(*fused.model, {}, result.sites);
-  if (result.sites == 0) return absl::OkStatus();
+  if (result.sites == 0 && !request.against.any()) return absl::OkStatus();
+  const runtime::CorePinning pinning(request.pins ? request.threads : 0);
+  result.cores = pinning.cores();
+  ASSIGN_OR_RETURN(OtherModels others,
+                   LoadOthers(unfused, result.inputs.tensors, request.against,
+                              request.threads, result.cores));
   Side unfused_side(std::move(unfused), std::move(unfused_sites));
   Side fused_side(std::move(fused), std::move(fused_sites));
   RETURN_IF_ERROR(unfused_side.SetUp(request, /*row_kernels=*/false));
   RETURN_IF_ERROR(fused_side.SetUp(request, /*row_kernels=*/true));
-  ModelBencher bencher(request, unfused_side, fused_side, result);
+  ModelBencher bencher(request, unfused_side, fused_side, std::move(others),
+                       result);
   RETURN_IF_ERROR(bencher.Check());
   return bencher.Measure();
 }

@@ -17,10 +17,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "proto/model_file.h"
+#include "tool/bench_against.h"
 #include "tool/bench_result.h"
+#include "tool/machine_usage.h"
 #include "tool/run_inputs.h"
 
 namespace addnorm::tool {
@@ -30,15 +33,18 @@ struct ModelBenchRequest {
   int threads = 1;
   double seconds = 10;
   size_t least_rounds = 1;
+  bool pins = true;  // threads to cores
+  AgainstRequest against = {};
   std::function<void(double share)> on_progress = nullptr;
 };
 
-// Arms of a model's cases.
+// Arms of a model's cases; others follow, end to end only.
 enum ModelArm : size_t { kUnfusedModel, kUnfusedModelAgain, kFusedModel };
 
 struct ModelBench {
   std::string name;
-  int64_t sites = 0;         // 0: nothing was measured
+  bool is_measured = false;  // not without sites or others
+  int64_t sites = 0;
   int64_t fused_before = 0;  // of them, in the model as it came
   RunInputs inputs;
   uint64_t seed = 0;
@@ -48,6 +54,10 @@ struct ModelBench {
   // Of values, without weights and inputs.
   size_t unfused_peak_bytes = 0, fused_peak_bytes = 0;
   bool has_same_bits = false;
+  std::vector<OtherArm> others;
+  std::vector<std::string> not_run;  // other arms, with their reasons
+  std::vector<int> cores;            // that threads were pinned to
+  MachineUsage usage;
 };
 
 absl::StatusOr<ModelBench> BenchModel(std::shared_ptr<proto::ModelFile> file,

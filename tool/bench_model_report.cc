@@ -41,11 +41,16 @@ std::string TimesText(const ModelBench& bench, size_t width) {
       return arm == kUnfusedModel ? std::string()
                                   : RatioText(times.Estimate(arm, 0));
     };
-    table.AddRow(
-        {bench.whole.arms[arm].name,
-         ShortSeconds(bench.whole.arms[arm].Median()), ratio(bench.whole),
-         ShortSeconds(bench.parts.arms[arm].Median()), ratio(bench.parts),
-         arm == kUnfusedModelAgain ? "" : FormatBytes(peak)});
+    std::vector<std::string> row = {
+        bench.whole.arms[arm].name,
+        ShortSeconds(bench.whole.arms[arm].Median()), ratio(bench.whole)};
+    if (arm <= kFusedModel) {
+      row.push_back(ShortSeconds(bench.parts.arms[arm].Median()));
+      row.push_back(ratio(bench.parts));
+      row.push_back(arm == kUnfusedModelAgain ? "" : FormatBytes(peak));
+    }
+    row.resize(6);
+    table.AddRow(std::move(row));
   }
   return table.Render(width);
 }
@@ -60,6 +65,33 @@ std::string ShareText(const ModelBench& bench) {
 std::string InWords(const BenchCase& times) {
   return tool::InWords(times.Estimate(kFusedModel, kUnfusedModel),
                        times.Judge(kFusedModel, kUnfusedModel));
+}
+
+std::string OtherText(const BenchCase& times, const OtherArm& other) {
+  const ArmTimes& arm = times.arms[other.arm];
+  std::string text = ResultsText(other.results);
+  if (arm.base != other.arm) {
+    text += fmt::format(
+        "; against {}: {}", times.arms[arm.base].name,
+        tool::InWords(times.Estimate(other.arm), times.Judge(other.arm)));
+  }
+  return text;
+}
+
+Json OthersToJson(const ModelBench& bench) {
+  Json others = Json::array();
+  for (const OtherArm& other : bench.others) {
+    const ArmTimes& arm = bench.whole.arms[other.arm];
+    others.push_back(
+        {{"name", other.name},
+         {"base", bench.whole.arms[arm.base].name},
+         {"ratio", bench.whole.Estimate(other.arm).ratio},
+         {"verdict", runtime::VerdictName(bench.whole.Judge(other.arm))},
+         {"has_same_bits", other.results.is_equal()},
+         {"results", ResultsText(other.results)},
+         {"max_ulps", other.results.max_ulps}});
+  }
+  return others;
 }
 
 Json CaseToJson(const char* what, const BenchCase& times) {
@@ -91,7 +123,7 @@ Json CaseToJson(const char* what, const BenchCase& times) {
 std::string ToText(const ModelBench& bench, const MachineFacts& machine,
                    const Terminal& terminal) {
   const std::string name = ir::Printable(bench.name);
-  if (bench.sites == 0) {
+  if (!bench.is_measured) {
     return fmt::format(
         "{}: no residual Add with an RMSNorm, so nothing to fuse or measure\n",
         name);
@@ -102,14 +134,14 @@ std::string ToText(const ModelBench& bench, const MachineFacts& machine,
                      terminal.Paint(Style::kStrong, name) + "\n";
   text += Paragraph(
       "",
-      fmt::format("{}, {}, {} of {}{}{}", Plural(bench.sites, "site"),
-                  Plural(bench.threads, "thread"),
+      fmt::format("{}, {} {}, {} of {}{}{}", Plural(bench.sites, "site"),
+                  Plural(bench.threads, "thread"), CoresText(bench.cores),
                   Plural(static_cast<int64_t>(bench.whole.rounds()), "round"),
                   Plural(bench.whole.calls, "run"), dims.empty() ? "" : "; ",
                   dims),
       width);
   text += TimesText(bench, width);
-  const auto line = [&](const char* first, const std::string& words) {
+  const auto line = [&](std::string_view first, const std::string& words) {
     text += Paragraph(first, words, width);
   };
   line("noise       ",
@@ -122,6 +154,10 @@ std::string ToText(const ModelBench& bench, const MachineFacts& machine,
   line("sites       ", "fused: " + InWords(bench.parts));
   line("share       ", ShareText(bench));
   line("end to end  ", "fused: " + InWords(bench.whole));
+  for (const OtherArm& other : bench.others)
+    line(fmt::format("{:11} ", other.name), OtherText(bench.whole, other));
+  for (const std::string& reason : bench.not_run) line("not run     ", reason);
+  line("machine     ", UsageText(bench.usage));
   return text;
 }
 
@@ -134,8 +170,12 @@ Json ToJson(const ModelBench& bench, const MachineFacts& machine) {
       {"sites", bench.sites},       {"sites_fused_before", bench.fused_before},
       {"threads", bench.threads},   {"seed", bench.seed},
       {"dims", std::move(dims)},    {"cases", Json::array()}};
-  if (bench.sites == 0) return json;
+  if (!bench.is_measured) return json;
   json["has_same_bits"] = bench.has_same_bits;
+  json["others"] = OthersToJson(bench);
+  json["not_run"] = bench.not_run;
+  json["pinned_to_cores"] = bench.cores;
+  json["usage"] = ToJson(bench.usage);
   json["site_share"] = SiteShare(bench);
   json["unfused_peak_bytes"] = bench.unfused_peak_bytes;
   json["fused_peak_bytes"] = bench.fused_peak_bytes;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace addnorm::tool {
 namespace {
@@ -46,6 +47,15 @@ size_t BenchCase::rounds() const {
   size_t rounds = 0;
   for (const auto& process : arms[0].processes) rounds += process.size();
   return rounds;
+}
+
+std::string ResultsText(const runtime::Comparison& results) {
+  if (!results.mismatch.empty()) return "other results: " + results.mismatch;
+  if (results.is_equal()) return "the same bits";
+  if (results.is_equal_but_for_nans()) return "the same but for bits of NaNs";
+  return fmt::format("other bits in {:.2g} % of the results",
+                     100 * static_cast<double>(results.different) /
+                         static_cast<double>(results.elements));
 }
 
 BenchCase MakeCase(const std::vector<runtime::BenchArm>& arms,
@@ -89,6 +99,12 @@ std::string RatioText(const PairedEstimate& estimate) {
   const Interval interval = estimate.Widest();
   return fmt::format("{:.3f} [{:.2f}, {:.2f}]", estimate.ratio, interval.low,
                      interval.high);
+}
+
+std::string CoresText(const std::vector<int>& cores) {
+  if (cores.empty()) return "not pinned to cores";
+  return fmt::format("on core{} {}", cores.size() == 1 ? "" : "s",
+                     fmt::join(cores, ", "));
 }
 
 std::string ShortSeconds(double seconds) {

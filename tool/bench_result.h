@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/bench_harness.h"
+#include "runtime/compare.h"
 #include "runtime/paired_statistics.h"
 
 namespace addnorm::tool {
@@ -35,9 +36,27 @@ struct BenchCase {
 
   runtime::PairedEstimate Estimate(size_t arm, size_t base) const;
   runtime::Verdict Judge(size_t arm, size_t base) const;
+  // With the base that is like it.
+  runtime::Verdict Judge(size_t arm) const {
+    return Judge(arm, arms[arm].base);
+  }
+  runtime::PairedEstimate Estimate(size_t arm) const {
+    return Estimate(arm, arms[arm].base);
+  }
   runtime::PairedEstimate Floor() const { return Estimate(1, 0); }
   size_t rounds() const;
 };
+
+// An arm that is not of this runtime, or of another model: what its results are
+// beside those of the unfused arm.
+struct OtherArm {
+  std::string name;
+  size_t arm = 0;  // of the case
+  runtime::Comparison results = {};
+};
+
+// "the same bits", "other bits in 12 % of the results".
+std::string ResultsText(const runtime::Comparison& results);
 
 // The arms' names and times, each with the base of its place.
 BenchCase MakeCase(const std::vector<runtime::BenchArm>& arms,
@@ -50,6 +69,9 @@ std::string InWords(const runtime::PairedEstimate& estimate,
 
 // "0.812 [0.79, 0.84]", or "-" without rounds.
 std::string RatioText(const runtime::PairedEstimate& estimate);
+
+// "on core 3", "on cores 3, 5", "not pinned to cores".
+std::string CoresText(const std::vector<int>& cores);
 
 // "950 ns", "3.20 µs", "2.05 ms", "1.25 s".
 std::string ShortSeconds(double seconds);

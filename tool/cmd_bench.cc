@@ -21,6 +21,7 @@
 #include "tool/bench_model_report.h"
 #include "tool/bench_restarts.h"
 #include "tool/commands.h"
+#include "tool/onnx_runtime.h"
 #include "tool/progress.h"
 #include "tool/report.h"
 #include "tool/run_inputs.h"
@@ -39,6 +40,9 @@ struct Options {
   std::vector<int> threads;
   std::optional<double> seconds;
   uint64_t seed = 0;
+  std::vector<std::string> against;
+  std::string ort;
+  bool no_pin = false;
 };
 
 // Rounds that are made even if they take longer than the default time.
@@ -51,6 +55,22 @@ using Words = std::vector<std::string>;
 
 Words Or(const Words& given, Words otherwise) {
   return given.empty() ? std::move(otherwise) : given;
+}
+
+constexpr std::string_view kOrtWord = "ort";
+
+// ONNX Runtime if it was asked for, else nullptr.
+absl::StatusOr<std::unique_ptr<OnnxRuntime>> OpenOrt(const Options& options) {
+  const bool is_asked =
+      std::find(options.against.begin(), options.against.end(), kOrtWord) !=
+      options.against.end();
+  if (!is_asked && options.ort.empty()) return nullptr;
+  return OnnxRuntime::Open(options.ort);
+}
+
+// What it was has to be known, to judge times.
+void Note(const OnnxRuntime* ort, MachineFacts& machine) {
+  if (ort != nullptr) machine.ort = ort->version();
 }
 
 absl::StatusOr<KernelSweep> SweepOf(const Options& options) {
@@ -76,6 +96,7 @@ absl::StatusOr<KernelSweep> SweepOf(const Options& options) {
       options.seconds.value_or(quick ? kQuickSecondsOfCase : kSecondsOfCase);
   sweep.least_rounds = options.seconds ? 1 : kLeastRounds;
   sweep.seed = options.seed;
+  sweep.pins = !options.no_pin;
   return sweep;
 }
 
@@ -92,7 +113,10 @@ std::string CaseProgressText(uint64_t done, uint64_t total, double seconds) {
 absl::StatusOr<Answer> RunKernels(const Options& options,
                                   const Session& session) {
   ASSIGN_OR_RETURN(KernelSweep sweep, SweepOf(options));
-  const MachineFacts machine = GatherMachineFacts();
+  ASSIGN_OR_RETURN(const auto ort, OpenOrt(options));
+  sweep.ort = ort.get();
+  MachineFacts machine = GatherMachineFacts();
+  Note(ort.get(), machine);
   Progress progress(session.terminal.shows_progress, CaseProgressText);
   sweep.on_progress = [&](double done, size_t total) {
     progress.Update(static_cast<uint64_t>(done * 1000), total * 1000);
@@ -118,7 +142,16 @@ absl::StatusOr<Answer> RunModel(const Options& options,
   request.seconds =
       options.seconds.value_or(options.quick ? 1 : kSecondsOfModel);
   request.least_rounds = options.seconds ? 1 : kLeastRounds;
-  const MachineFacts machine = GatherMachineFacts();
+  request.pins = !options.no_pin;
+  ASSIGN_OR_RETURN(const auto ort, OpenOrt(options));
+  request.against.ort = ort.get();
+  for (const std::string& path : options.against) {
+    if (path == kOrtWord) continue;
+    ASSIGN_OR_RETURN(request.against.files.emplace_back(),
+                     proto::OpenModelOrText(path));
+  }
+  MachineFacts machine = GatherMachineFacts();
+  Note(ort.get(), machine);
   Progress progress(session.terminal.shows_progress, CaseProgressText);
   request.on_progress = [&](double share) {
     progress.Update(static_cast<uint64_t>(share * 1000), 1000);
@@ -126,14 +159,14 @@ absl::StatusOr<Answer> RunModel(const Options& options,
   ASSIGN_OR_RETURN(auto file, proto::OpenModelOrText(options.model));
   ASSIGN_OR_RETURN(ModelBench bench, BenchModel(std::move(file), request));
   progress.Erase();
-  if (bench.sites > 0) {
+  if (bench.is_measured) {
     RETURN_IF_ERROR(
         AddRestarts(options.restarts - 1, {&bench.whole, &bench.parts}));
   }
   Answer answer;
   answer.text = ToText(bench, machine, session.terminal);
   answer.json = ToJson(bench, machine);
-  if (bench.sites > 0 && !bench.has_same_bits) {
+  if (bench.is_measured && !bench.has_same_bits) {
     answer.exit_code = ExitCode::kNo;
     answer.failure = Failure{"the fused model gives other bits",
                              "'onnx-addnorm verify' says where"};
@@ -149,6 +182,10 @@ absl::Status CheckOptions(const Options& options) {
     return refused("--kernel measures the pair by itself, without a MODEL");
   if (options.kernel && (!options.inputs.empty() || !options.dims.empty()))
     return refused("--inputs and --dim are for a MODEL, not for --kernel");
+  if (options.kernel &&
+      std::any_of(options.against.begin(), options.against.end(),
+                  [](const std::string& word) { return word != kOrtWord; }))
+    return refused("--against: --kernel compares with 'ort', not with a model");
   if (options.kernel) return absl::OkStatus();
   if (options.model.empty()) {
     return refused(
@@ -161,7 +198,11 @@ absl::Status CheckOptions(const Options& options) {
         "--recipes, --types, --shapes and --caches are for --kernel");
   if (options.threads.size() > 1)
     return refused("--threads: a list is for --kernel; a MODEL takes one");
-  if (options.restarts > 1 && options.model == "-")
+  const bool reads_stdin =
+      options.model == "-" ||
+      std::find(options.against.begin(), options.against.end(), "-") !=
+          options.against.end();
+  if (options.restarts > 1 && reads_stdin)
     return refused("--restarts: standard input cannot be read again");
   return absl::OkStatus();
 }
@@ -177,6 +218,7 @@ constexpr const char* kExamples = R"(Examples:
   onnx-addnorm bench --kernel --quick
   onnx-addnorm bench --kernel --types f32,bf16 --shapes 1x4096,512x5120
   onnx-addnorm bench --kernel --shapes models --threads 1,2 --json
+  onnx-addnorm bench model.onnx --against other.onnx --against ort
 
 All arms run in one process, one epoch of each in each round, in an order drawn
 for each round; ratios are medians of those of single rounds, with 95 % intervals
@@ -228,6 +270,15 @@ RunFunction AddBench(CLI::App& app) {
                  "A symbolic dimension of generated inputs; can be repeated")
       ->option_text("NAME=N")
       ->take_all();
+  app.add_option("--against", options->against,
+                 "Another MODEL, or 'ort', in the same rounds; can be repeated")
+      ->option_text("M2")
+      ->take_all();
+  app.add_option("--ort", options->ort,
+                 "--against ort, with this libonnxruntime.so")
+      ->option_text("LIB");
+  app.add_flag("--no-pin", options->no_pin,
+               "Let threads move; else each keeps to one core");
   app.add_option("--restarts", options->restarts,
                  "Processes to measure in, one after the other (default: 1)")
       ->option_text("N")

@@ -91,20 +91,23 @@ MachineFacts GatherMachineFacts() {
 }
 
 nlohmann::ordered_json ToJson(const MachineFacts& facts) {
-  return {{"cpu", facts.cpu},
-          {"cores", facts.cores},
-          {"l1_bytes", facts.l1},
-          {"l2_bytes", facts.l2},
-          {"last_level_cache_bytes", facts.last_level_cache},
-          {"memory_bytes", facts.memory},
-          {"available_bytes", facts.available},
-          {"simd", facts.simd},
-          {"governor", facts.governor},
-          {"load", facts.load},
-          {"compiler", facts.compiler},
-          {"flags", facts.flags},
-          {"date", facts.date},
-          {"command", facts.command}};
+  return {
+      {"cpu", facts.cpu},
+      {"cores", facts.cores},
+      {"l1_bytes", facts.l1},
+      {"l2_bytes", facts.l2},
+      {"last_level_cache_bytes", facts.last_level_cache},
+      {"memory_bytes", facts.memory},
+      {"available_bytes", facts.available},
+      {"simd", facts.simd},
+      {"governor", facts.governor},
+      {"load", facts.load},
+      {"compiler", facts.compiler},
+      {"flags", facts.flags},
+      {"date", facts.date},
+      {"command", facts.command},
+      {"onnx_runtime", facts.ort.empty() ? nlohmann::ordered_json()
+                                         : nlohmann::ordered_json(facts.ort)}};
 }
 
 }  // namespace addnorm::tool

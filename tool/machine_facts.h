@@ -27,6 +27,7 @@ struct MachineFacts {
   std::string compiler, flags;
   std::string date;  // "2026-11-30T17:00:00Z"
   std::string command;
+  std::string ort;  // ONNX Runtime's version, "" if it is not measured
 };
 
 MachineFacts GatherMachineFacts();

@@ -6,26 +6,11 @@
 #include <utility>
 
 #include "runtime/element_cast.h"
-#include "runtime/element_types.h"
 #include "runtime/kernels/row_ops.h"
+#include "runtime/row_type.h"
 
 namespace addnorm::runtime {
 namespace {
-
-// f.operator()<T>() with the C++ type of one of the four types of a recipe.
-template <typename F>
-auto WithType(ir::DataType type, F f) {
-  switch (type) {
-    case ir::DataType::kDouble:
-      return f.template operator()<double>();
-    case ir::DataType::kFloat16:
-      return f.template operator()<Half>();
-    case ir::DataType::kBFloat16:
-      return f.template operator()<BFloat16>();
-    default:
-      return f.template operator()<float>();
-  }
-}
 
 template <typename From, typename To>
 void CastElements(const From* from, To* to, size_t length) {
@@ -62,8 +47,8 @@ void ApplyTo(RowStep::Op op, T* row, const T* scale, T factor, T* scaled,
 
 void CastRow(ir::DataType from_type, const void* from, ir::DataType to_type,
              void* to, size_t length) {
-  WithType(from_type, [&]<typename From>() {
-    WithType(to_type, [&]<typename To>() {
+  WithFloatType(from_type, [&]<typename From>() {
+    WithFloatType(to_type, [&]<typename To>() {
       CastElements(static_cast<const From*>(from), static_cast<To*>(to),
                    length);
     });
@@ -77,7 +62,7 @@ StepwiseNorm::StepwiseNorm(const RmsNormRecipe& recipe, size_t length)
       other_(new std::byte[length * sizeof(double)]) {}
 
 void StepwiseNorm::Add(const void* a, const void* b, void* x) const {
-  WithType(recipe_.type, [&]<typename T>() {
+  WithFloatType(recipe_.type, [&]<typename T>() {
     BinaryRows(BinaryOp::kAdd, static_cast<const T*>(a),
                static_cast<const T*>(b), static_cast<T*>(x), length_);
   });
@@ -89,17 +74,17 @@ double StepwiseNorm::SumOfSquares(const void* x) {
   for (const ir::DataType next : recipe_.casts_before_square) Cast(type, next);
   Cast(type, recipe_.square_type);
   if (!recipe_.squares_are_rounded) {
-    return WithType(type, [&]<typename T>() {
+    return WithFloatType(type, [&]<typename T>() {
       return static_cast<double>(
           SumOfSquaresRow<T>(reinterpret_cast<const T*>(row_.get()), length_));
     });
   }
-  WithType(type, [&]<typename T>() {
+  WithFloatType(type, [&]<typename T>() {
     T* row = reinterpret_cast<T*>(row_.get());
     UnaryRow<T>(UnaryOp::kSquare, row, row, length_);
   });
   for (const ir::DataType next : recipe_.casts_of_squares) Cast(type, next);
-  return WithType(type, [&]<typename T>() {
+  return WithFloatType(type, [&]<typename T>() {
     return static_cast<double>(
         SumRow<T>(reinterpret_cast<const T*>(row_.get()), length_));
   });
@@ -129,7 +114,7 @@ void StepwiseNorm::Normalise(const void* x, const void* scale, double factor,
 
 void StepwiseNorm::Apply(const RowStep& step, ir::DataType type,
                          const void* scale, double factor) {
-  WithType(type, [&]<typename T>() {
+  WithFloatType(type, [&]<typename T>() {
     ApplyTo(step.op, reinterpret_cast<T*>(row_.get()),
             static_cast<const T*>(scale), CastElement<T>(factor),
             reinterpret_cast<T*>(other_.get()), length_);

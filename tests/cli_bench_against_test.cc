@@ -1,0 +1,205 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// bench --against from outside: other models, ONNX Runtime where there is one,
+// and what the JSON has of them.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+#include "runtime/pair_arms.h"
+#include "tests/support/catch.h"
+#include "tests/support/sandbox.h"
+#include "tool/onnx_runtime.h"
+
+namespace addnorm::tests {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kShort = " --threads 1 --seconds 0.05 ";
+
+Json Bench(const Sandbox& box, const std::string& arguments) {
+  const Outcome run = box.Run("bench " + arguments + kShort + "--json");
+  INFO(run.out);
+  REQUIRE(run.exit_code == 0);
+  return Json::parse(run.out);
+}
+
+std::vector<std::string> ArmNames(const Json& json) {
+  std::vector<std::string> names;
+  for (const Json& arm : json["cases"][0]["arms"]) names.push_back(arm["name"]);
+  return names;
+}
+
+// kModel with one thing changed.
+std::string Changed(std::string_view from, std::string_view to) {
+  std::string text(kModel);
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos;
+       at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+TEST_CASE("bench --against measures another model in the same rounds",
+          "[cli][bench]") {
+  const Sandbox box;
+  WriteModel(box / "m.onnx", kModel);
+  box.Run("optimize m.onnx fused.onnx");
+  WriteModel(box / "other.onnx", Changed("1e-5", "2e-5"));
+  const Json json =
+      Bench(box, "m.onnx --against fused.onnx --against other.onnx");
+  CHECK(ArmNames(json) == std::vector<std::string>{"unfused", "unfused again",
+                                                   "fused", "fused.onnx",
+                                                   "other.onnx"});
+  const size_t rounds = json["cases"][0]["rounds"];
+  for (const Json& arm : json["cases"][0]["arms"])
+    CHECK(arm["seconds"][0].size() == rounds);
+  CHECK(json["cases"][1]["arms"].size() == 3);
+  REQUIRE(json["others"].size() == 2);
+  CHECK(json["others"][0]["has_same_bits"] == true);
+  CHECK(json["others"][1]["has_same_bits"] == false);
+  CHECK(json["others"][0]["base"] == "unfused");
+  const Outcome text =
+      box.Run("bench m.onnx --against other.onnx" + std::string(kShort));
+  CHECK(text.exit_code == 0);
+  CHECK(Contains(text.out, "other.onnx  other bits in "));
+}
+
+TEST_CASE("bench --against matches inputs and outputs by name",
+          "[cli][bench]") {
+  const Sandbox box;
+  WriteModel(box / "m.onnx", kModel);
+  WriteModel(box / "swapped.onnx",
+             Changed("main (float[2,8] a, float[2,8] b, float[8] w) => "
+                     "(float[2,8] y, float[2,8] z)",
+                     "main (float[8] w, float[2,8] b, float[2,8] a) => "
+                     "(float[2,8] z, float[2,8] y)"));
+  const Json json = Bench(box, "m.onnx --against swapped.onnx");
+  CHECK(json["others"][0]["has_same_bits"] == true);
+}
+
+TEST_CASE("bench --against refuses a model with another interface",
+          "[cli][bench]") {
+  const Sandbox box;
+  WriteModel(box / "m.onnx", kModel);
+  const std::vector<std::pair<std::string, const char*>> others = {
+      {Changed("float[2,8] b", "float[3,8] b"),
+       "other.onnx: input 'b' is float[3,8], expected float[2,8] as in MODEL"},
+      {Changed("float[8] w", "float16[8] w"), "input 'w' is float16[8]"},
+      {Changed("[2,8] b, float[8] w)", "[2,8] b, float[8] w, float[2] c)"),
+       "other.onnx: input 'c' is not one of MODEL's: 'a', 'b', 'w'"},
+      {Changed(" a", " first"),
+       "other.onnx: has no input 'a', which MODEL has; found 'first', 'b'"},
+      {Changed(", float[2,8] z)", ")"),
+       "other.onnx: has outputs 'y', expected 'y', 'z' as in MODEL"}};
+  for (const auto& [text, message] : others) {
+    WriteModel(box / "other.onnx", text);
+    const Outcome run = box.Run("bench m.onnx --against other.onnx");
+    INFO(run.err);
+    CHECK(run.exit_code == 3);
+    CHECK(run.out.empty());
+    CHECK(Contains(run.err, message));
+  }
+  CHECK(box.Run("bench m.onnx --against none.onnx").exit_code == 4);
+}
+
+TEST_CASE("bench --against measures a model without sites", "[cli][bench]") {
+  const Sandbox box;
+  WriteModel(box / "m.onnx", kNothingToFuse);
+  const Json json = Bench(box, "m.onnx --against m.onnx");
+  CHECK(json["sites"] == 0);
+  CHECK(json["others"][0]["has_same_bits"] == true);
+  CHECK(json["cases"][0]["arms"].size() == 4);
+}
+
+TEST_CASE("bench --restarts has the times of other models too",
+          "[cli][bench]") {
+  const Sandbox box;
+  WriteModel(box / "m.onnx", kModel);
+  const Json json = Bench(box, "m.onnx --against m.onnx --restarts 3");
+  for (const Json& arm : json["cases"][0]["arms"]) {
+    REQUIRE(arm["seconds"].size() == 3);
+    for (const Json& process : arm["seconds"]) CHECK(!process.empty());
+  }
+  size_t rounds = 0;
+  for (const Json& process : json["cases"][0]["arms"][3]["seconds"])
+    rounds += process.size();
+  CHECK(json["cases"][0]["rounds"] == rounds);
+}
+
+TEST_CASE("bench says where ONNX Runtime is missing", "[cli][bench]") {
+  const Sandbox box;
+  WriteModel(box / "m.onnx", kModel);
+  const Outcome none = box.Run("bench m.onnx --ort ./none.so");
+  CHECK(none.exit_code == 4);
+  CHECK(Contains(none.err, "error: --ort ./none.so: not a library"));
+  CHECK(Contains(none.err, "hint: --ort PATH names its shared library"));
+  const Outcome other = box.Run("bench --kernel --ort libm.so.6");
+  CHECK(other.exit_code == 4);
+  CHECK(Contains(other.err, "--ort libm.so.6: not a library of ONNX Runtime"));
+  const Outcome model = box.Run("bench --kernel --against m.onnx");
+  CHECK(model.exit_code == 2);
+  CHECK(Contains(model.err, "--kernel compares with 'ort', not with a model"));
+  CHECK(box.Run("bench m.onnx --against - --restarts 2").exit_code == 2);
+}
+
+TEST_CASE("bench pins threads unless told not to, and says what others took",
+          "[cli][bench]") {
+  const Sandbox box;
+  const std::string kernel = "--kernel --shapes 2x64 --types f32 --caches warm";
+  const Json pinned = Bench(box, kernel)["cases"][0];
+  CHECK(pinned["pinned_to_cores"].size() == 1);
+  for (const char* key : {"steal", "others", "involuntary_switches", "seconds"})
+    CHECK(pinned["usage"].contains(key));
+  CHECK(
+      Bench(box, kernel + " --no-pin")["cases"][0]["pinned_to_cores"].empty());
+  const Outcome text =
+      box.Run("bench --kernel --shapes 2x64 --types f32 --caches warm" +
+              std::string(kShort));
+  CHECK(Contains(text.out, "on core "));
+  CHECK(Contains(text.out, "other programs took "));
+  CHECK(Contains(text.out, "copy        fused takes "));
+}
+
+TEST_CASE("bench --against ort measures ONNX Runtime in the same rounds",
+          "[cli][bench]") {
+  if (const auto ort = tool::OnnxRuntime::Open(""); !ort.ok()) {
+    WARN("skipped: " << ort.status().message());
+    return;
+  }
+  const Sandbox box;
+  WriteModel(box / "m.onnx", kModel);
+  const Json json =
+      Bench(box, "m.onnx --against ort --against m.onnx --restarts 2");
+  CHECK(ArmNames(json) == std::vector<std::string>{"unfused", "unfused again",
+                                                   "fused", "ort unfused",
+                                                   "ort fused", "ort own op",
+                                                   "ort m.onnx", "m.onnx"});
+  CHECK(json["machine"]["onnx_runtime"].is_string());
+  CHECK(json["others"][1]["base"] == "ort unfused");
+  for (const Json& arm : json["cases"][0]["arms"])
+    CHECK(arm["seconds"].size() == 2);
+  const Json pair = Bench(
+      box, "--kernel --shapes 2x64 --types f32 --caches cold --against ort");
+  CHECK(pair["cases"][0]["arms"].size() == runtime::kPairArmCount + 3);
+}
+
+TEST_CASE("bench gives ONNX Runtime external data too", "[cli][bench]") {
+  if (const auto ort = tool::OnnxRuntime::Open(""); !ort.ok()) {
+    WARN("skipped: " << ort.status().message());
+    return;
+  }
+  const Sandbox box;
+  WriteFile(box / "in/w.bin", std::string(32, '\0'));
+  WriteModel(box / "in/m.onnx", kExternalWeight);
+  const Json json = Bench(box, "in/m.onnx --against ort");
+  REQUIRE(json["others"].size() == 1);
+  CHECK(json["others"][0]["name"] == "ort unfused");
+  CHECK(json["others"][0]["has_same_bits"] == true);
+  CHECK(json["not_run"].size() == 2);
+}
+
+}  // namespace
+}  // namespace addnorm::tests
