@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "fmt/format.h"
 #include "proto/import.h"
 #include "proto/text.h"
 #include "tests/support/catch.h"
@@ -79,6 +80,13 @@ constexpr Pair kEqual[] = {
                      else_branch = e () => (float[n,4] q) { q = Neg(r) }> })"},
 };
 
+// More elements than are compared one by one.
+std::string Zeros(std::string_view last = "0") {
+  std::string text = "<value = float[100,1] {";
+  for (int i = 1; i < 100; ++i) text += "0,";
+  return text + std::string(last) + "}>";
+}
+
 constexpr Pair kDifferent[] = {
     {"another op", "{ y = Mul(x, w) }", "{ y = Div(x, w) }"},
     {"swapped operands of Div", "{ y = Div(x, w) }", "{ y = Div(w, x) }"},
@@ -144,6 +152,25 @@ TEST_CASE("an input may become replaceable, but not a constant",
   };
   CHECK(Compare(model(3), model(8)).is_equal());
   CHECK_FALSE(Compare(model(8), model(3)).is_equal());
+}
+
+TEST_CASE("large constants without names count by their elements",
+          "[structure]") {
+  const auto two = [](std::string_view p, std::string_view q) {
+    return Model(fmt::format(
+        "{{ p = Constant{}() s = Add(x, p) q = Constant{}() y = Sub(s, q) }}",
+        p, q));
+  };
+  CHECK(Compare(two(Zeros(), Zeros()), two(Zeros(), Zeros())).is_equal());
+  const std::string one = Model(fmt::format(
+      "{{ p = Constant{}() s = Add(x, p) y = Sub(s, p) }}", Zeros()));
+  CHECK(Compare(one, two(Zeros(), Zeros())).is_equal());
+  CHECK(Compare(two(Zeros(), Zeros()), one).is_equal());
+  CHECK_FALSE(
+      Compare(two(Zeros(), Zeros()), two(Zeros(), Zeros("1"))).is_equal());
+  CHECK_FALSE(
+      Compare(two(Zeros(), Zeros("1")), two(Zeros("1"), Zeros())).is_equal());
+  CHECK(Compare(two(Zeros(), Zeros("1")), two(Zeros(), Zeros("1"))).is_equal());
 }
 
 TEST_CASE("models differ by", "[structure]") {

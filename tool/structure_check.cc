@@ -57,8 +57,9 @@ class OnnxSchemas : public passes::OperatorSchemas {
 
 // Classes of large constants. Side 0 comes first, and its constants are told
 // apart by where they are; those of side 1 are looked for among them: the same
-// bytes of the same file, else the one of the same name, else any of the same
-// elements.
+// bytes of the same file, else those of the same name, else any of the same
+// elements. Constants of side 0 that turn out to be the same are one class from
+// then on; numbers given before are too many then (has_merged).
 class FileContents : public passes::TensorContents {
  public:
   FileContents(const LoadedModel& a, const LoadedModel& b)
@@ -67,13 +68,15 @@ class FileContents : public passes::TensorContents {
   absl::StatusOr<int32_t> Classify(passes::Side side,
                                    const ir::Tensor& tensor) override {
     const auto known = classes_.find(&tensor);
-    if (known != classes_.end()) return known->second;
+    if (known != classes_.end()) return Merged(known->second);
     ASSIGN_OR_RETURN(const std::optional<std::string> place,
                      proto::PlaceOfElements(*files_[side], tensor));
     ASSIGN_OR_RETURN(const int32_t found, Find(side, tensor, place));
     classes_[&tensor] = found;
     return found;
   }
+
+  bool has_merged() const { return !merged_.empty(); }
 
  private:
   struct Member {
@@ -82,11 +85,16 @@ class FileContents : public passes::TensorContents {
     std::optional<uint64_t> digest;
   };
 
+  int32_t Merged(int32_t number) const {
+    const auto first = merged_.find(number);
+    return first == merged_.end() ? number : first->second;
+  }
+
   absl::StatusOr<int32_t> Find(passes::Side side, const ir::Tensor& tensor,
                                const std::optional<std::string>& place) {
     if (place) {
       const auto same = by_place_.find(*place);
-      if (same != by_place_.end()) return same->second;
+      if (same != by_place_.end()) return Merged(same->second);
     }
     std::vector<Member>& group = groups_[fmt::format(
         "{} [{}]", static_cast<int>(tensor.type), fmt::join(tensor.dims, ","))];
@@ -104,24 +112,41 @@ class FileContents : public passes::TensorContents {
 
   absl::StatusOr<std::optional<int32_t>> FindEqual(const ir::Tensor& tensor,
                                                    std::vector<Member>& group) {
-    for (const Member& member : group) {
-      if (member.tensor->name != tensor.name) continue;
-      ASSIGN_OR_RETURN(const bool equal, Equal(*member.tensor, tensor));
-      if (equal) return member.number;
+    std::vector<Member*> namesakes, others;
+    for (Member& member : group)
+      (member.tensor->name == tensor.name ? namesakes : others)
+          .push_back(&member);
+    // The usual case, without a digest: every weight has a name of its own.
+    if (namesakes.size() == 1) {
+      ASSIGN_OR_RETURN(const bool equal, Equal(*namesakes[0]->tensor, tensor));
+      if (equal) return namesakes[0]->number;
     }
     if (group.empty()) return std::nullopt;
     ASSIGN_OR_RETURN(const uint64_t digest,
                      proto::DigestOfElements(*files_[1], tensor));
-    for (Member& member : group) {
-      if (!member.digest) {
-        ASSIGN_OR_RETURN(member.digest,
-                         proto::DigestOfElements(*files_[0], *member.tensor));
+    ASSIGN_OR_RETURN(const std::optional<int32_t> number,
+                     MergeEqual(tensor, digest, namesakes));
+    return number ? number : MergeEqual(tensor, digest, others);
+  }
+
+  // The class of those members that have these elements: one for all of them.
+  absl::StatusOr<std::optional<int32_t>> MergeEqual(
+      const ir::Tensor& tensor, uint64_t digest,
+      const std::vector<Member*>& members) {
+    std::optional<int32_t> number;
+    for (Member* member : members) {
+      if (!member->digest) {
+        ASSIGN_OR_RETURN(member->digest,
+                         proto::DigestOfElements(*files_[0], *member->tensor));
       }
-      if (*member.digest != digest) continue;
-      ASSIGN_OR_RETURN(const bool equal, Equal(*member.tensor, tensor));
-      if (equal) return member.number;
+      if (*member->digest != digest || member->number == number) continue;
+      ASSIGN_OR_RETURN(const bool equal, Equal(*member->tensor, tensor));
+      if (!equal) continue;
+      if (number) merged_[member->number] = *number;
+      number = number.value_or(member->number);
+      member->number = *number;
     }
-    return std::nullopt;
+    return number;
   }
 
   absl::StatusOr<bool> Equal(const ir::Tensor& a, const ir::Tensor& b) {
@@ -132,6 +157,8 @@ class FileContents : public passes::TensorContents {
   absl::flat_hash_map<const ir::Tensor*, int32_t> classes_;
   absl::flat_hash_map<std::string, int32_t> by_place_;
   absl::flat_hash_map<std::string, std::vector<Member>> groups_;
+  // From classes that are no more to the ones they are in.
+  absl::flat_hash_map<int32_t, int32_t> merged_;
   int32_t next_ = 0;
 };
 
@@ -141,6 +168,11 @@ absl::StatusOr<passes::Structure> CheckStructure(const LoadedModel& a,
                                                  const LoadedModel& b) {
   FileContents contents(a, b);
   OnnxSchemas schemas;
+  ASSIGN_OR_RETURN(
+      passes::Structure structure,
+      passes::CompareStructure(*a.model, *b.model, contents, schemas));
+  if (structure.is_equal() || !contents.has_merged()) return structure;
+  // Every constant has its class now.
   return passes::CompareStructure(*a.model, *b.model, contents, schemas);
 }
 
