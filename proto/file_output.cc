@@ -19,6 +19,7 @@
 #include "proto/errors.h"
 #include "proto/format_bytes.h"
 #include "proto/temporary_file.h"
+#include "proto/whole_file.h"
 
 namespace addnorm::proto {
 namespace {
@@ -158,21 +159,27 @@ absl::StatusOr<Files> CheckData(const ModelFile& input, const Target& target,
   return files;
 }
 
-absl::StatusOr<Files> CheckLocated(const ModelFile& input, const Target& target,
-                                   const WriteOptions& options) {
-  if (target.info && IsInput(input, *target.info)) {
+absl::Status CheckReplaceable(const ModelFile* input, const Target& target,
+                              bool force) {
+  if (input != nullptr && target.info && IsInput(*input, *target.info)) {
     return absl::FailedPreconditionError(fmt::format(
         "{}: is {}, which is never overwritten\nhint: give the output another "
         "name",
         target.path,
-        input.IsSameFile(*target.info) ? "the input model"
-                                       : "a data file of the input model"));
+        input->IsSameFile(*target.info) ? "the input model"
+                                        : "a data file of the input model"));
   }
-  if (target.is_direct) return Files();
-  if (target.info && !options.force) {
+  if (!target.is_direct && target.info && !force) {
     return absl::FailedPreconditionError(fmt::format(
         "{}: exists already\nhint: --force replaces it", target.path));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Files> CheckLocated(const ModelFile& input, const Target& target,
+                                   const WriteOptions& options) {
+  RETURN_IF_ERROR(CheckReplaceable(&input, target, options.force));
+  if (target.is_direct) return Files();
   return CheckData(input, target, options.copy_data_up_to);
 }
 
@@ -221,12 +228,16 @@ absl::Status WriteRope(const ModelFile& input, const Rope& rope, int fd,
   return absl::OkStatus();
 }
 
-absl::Status WriteDirectly(const ModelFile& input, const Rope& rope,
-                           const Target& target, const WriteOptions& options) {
-  FileDescriptor fd(
+FileDescriptor OpenDirect(const Target& target) {
+  return FileDescriptor(
       target.descriptor >= 0
           ? ::fcntl(target.descriptor, F_DUPFD_CLOEXEC, 0)
           : ::open(target.path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+}
+
+absl::Status WriteDirectly(const ModelFile& input, const Rope& rope,
+                           const Target& target, const WriteOptions& options) {
+  FileDescriptor fd = OpenDirect(target);
   if (!fd.valid()) return ErrnoError(errno, target.path);
   Meter meter(options, rope.size());
   RETURN_IF_ERROR(WriteRope(input, rope, fd.get(), -1, target.path, meter));
@@ -300,6 +311,26 @@ absl::Status WriteModel(const ModelFile& input, const Rope& rope,
   ASSIGN_OR_RETURN(const Files data, CheckLocated(input, located, options));
   return located.is_direct ? WriteDirectly(input, rope, located, options)
                            : WriteFile(input, rope, located, data, options);
+}
+
+absl::Status CheckReportTarget(const std::string& target, bool force,
+                               const ModelFile* input) {
+  ASSIGN_OR_RETURN(const Target located, Locate(target));
+  return CheckReplaceable(input, located, force);
+}
+
+absl::Status WriteReport(std::string_view bytes, const std::string& target,
+                         bool force, const ModelFile* input) {
+  ASSIGN_OR_RETURN(const Target located, Locate(target));
+  RETURN_IF_ERROR(CheckReplaceable(input, located, force));
+  if (!located.is_direct) return WriteWholeFile(located.path, bytes, force);
+  FileDescriptor fd = OpenDirect(located);
+  if (!fd.valid()) return ErrnoError(errno, located.path);
+  const int error = WriteFully(fd.get(), bytes.data(), bytes.size(), -1);
+  if (error == EPIPE) return absl::OkStatus();  // a reader has seen enough
+  if (error != 0) return ErrnoError(error, located.path);
+  const int closed = fd.Close();
+  return closed == 0 ? absl::OkStatus() : ErrnoError(closed, located.path);
 }
 
 }  // namespace addnorm::proto

@@ -1,7 +1,7 @@
 // Copyright the onnx-addnorm authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writing the output model: all of it or nothing.
+// Writing the output model, or a report: all of it or nothing.
 //
 // A regular target appears under its name only when complete: it is written to
 // an unnamed file of the same directory, synchronised, and renamed into place,
@@ -21,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "proto/model_file.h"
@@ -60,6 +61,13 @@ std::optional<std::string> FolderOf(const std::string& target);
 // Writes the rope over `input`, and the data files where options ask for it.
 absl::Status WriteModel(const ModelFile& input, const Rope& rope,
                         const std::string& target, const WriteOptions& options);
+
+// The same for a file that is no model and refers to none, such as a report.
+// `input` may be null; else it and its data files are not overwritten.
+absl::Status CheckReportTarget(const std::string& target, bool force,
+                               const ModelFile* input);
+absl::Status WriteReport(std::string_view bytes, const std::string& target,
+                         bool force, const ModelFile* input);
 
 }  // namespace addnorm::proto
 

@@ -38,6 +38,11 @@ constexpr size_t kMostColdBytes = size_t{1} << 30;
 constexpr size_t kMostRounds = 500;
 constexpr size_t kLeastColdBytes = size_t{64} << 20;
 
+// Of a sweep over the caches: rows of so many elements, four times as many rows
+// from size to size.
+constexpr int64_t kCliffLength = 1024;
+constexpr int64_t kCliffFactor = 4;
+
 struct TypeRow {
   std::string_view word;
   DataType type;
@@ -124,6 +129,21 @@ std::optional<RowsShape> ParseShape(std::string_view word) {
   const auto length = Number(word.substr(x + 1));
   if (!rows || !length) return std::nullopt;
   return RowsShape{*rows, *length};
+}
+
+// From what the first-level cache holds to twice the last one, or an eighth of
+// the memory; by what the machine has and not by what is free, so that each
+// restart has the same shapes.
+void AddCliffShapes(std::vector<RowsShape>& shapes) {
+  constexpr int64_t kFloatTensors = 4 * 4;
+  const MachineFacts machine = GatherMachineFacts();
+  int64_t most = std::max<int64_t>(2 * machine.last_level_cache, 64 << 20);
+  if (machine.memory > 0) most = std::min(most, machine.memory / 8);
+  int64_t bytes = 0;
+  for (int64_t rows = 1; bytes < most; rows *= kCliffFactor) {
+    shapes.push_back({rows, kCliffLength});
+    bytes = rows * kCliffLength * kFloatTensors;
+  }
 }
 
 size_t ColdBytes(const MachineFacts& machine) {
@@ -277,10 +297,14 @@ absl::StatusOr<std::vector<RowsShape>> ParseShapes(
         for (const int64_t rows : kModelRows) shapes.push_back({rows, length});
       continue;
     }
+    if (word == "cliff") {
+      AddCliffShapes(shapes);
+      continue;
+    }
     const std::optional<RowsShape> shape = ParseShape(word);
     if (!shape) {
       return UnknownWord("--shapes", word,
-                         "ROWSxLENGTH, such as 512x4096, or 'models'");
+                         "ROWSxLENGTH, such as 512x4096, 'models' or 'cliff'");
     }
     shapes.push_back(*shape);
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "passes/ir/printable.h"
 #include "runtime/tensor.h"
 #include "tool/report.h"
 
@@ -69,34 +70,47 @@ constexpr double kLimited = 0.8, kPartlyLimited = 0.6;
 // With more than this, shares are guesses.
 constexpr double kMostNoise = 0.25;
 
-std::string Limiter(const KernelCase& result, const MachineFacts& machine) {
+// What holds the fused op up: the same words for all cases alike, and a
+// sentence about this one.
+struct Limit {
+  std::string kind;
+  std::string text;
+};
+
+Limit Limiter(const KernelCase& result, const MachineFacts& machine) {
   const double noise = runtime::NoiseFloor(result.times.Floor());
   if (noise > kMostNoise) {
-    return fmt::format("not to be told through a noise of {:.0f} %",
-                       100 * noise);
+    return {
+        "not to be told through the noise",
+        fmt::format("not to be told through a noise of {:.0f} %", 100 * noise)};
   }
   const double share = BestFusedShare(result);
   const std::string percent = fmt::format("{:.0f} %", 100 * share);
   const auto working_set = static_cast<int64_t>(4 * result.tensor_bytes);
   if (result.setting.cache == CacheState::kWarm && working_set <= machine.l2)
-    return fmt::format(
-        "arithmetic and the cost of a call: {} are in the second-level cache, "
-        "and bandwidth is no limit there ({} of the best probe)",
-        FormatBytes(static_cast<uint64_t>(working_set)), percent);
+    return {
+        "arithmetic and the cost of a call",
+        fmt::format("arithmetic and the cost of a call: {} are in the "
+                    "second-level cache, and bandwidth is no limit there "
+                    "({} of the best probe)",
+                    FormatBytes(static_cast<uint64_t>(working_set)), percent)};
   const bool fits = result.setting.cache == CacheState::kWarm &&
                     working_set <= machine.last_level_cache;
-  const char* where = fits ? "the last-level cache" : "memory";
+  const std::string where = fmt::format(
+      "the bandwidth of {}", fits ? "the last-level cache" : "memory");
   if (share >= kLimited)
-    return fmt::format("the bandwidth of {}: fused, {} of the best probe",
-                       where, percent);
+    return {where,
+            fmt::format("{}: fused, {} of the best probe", where, percent)};
   if (share >= kPartlyLimited)
-    return fmt::format(
-        "mostly the bandwidth of {}: fused, {} of the best probe", where,
-        percent);
-  return fmt::format(
-      "not bandwidth (fused, {} of the best probe), but {}", percent,
-      IsHalf(result) ? "conversions to float and back, and the arithmetic"
-                     : "the arithmetic of the norm");
+    return {"mostly " + where, fmt::format("mostly {}: fused, {} of the best "
+                                           "probe",
+                                           where, percent)};
+  const char* other = IsHalf(result)
+                          ? "conversions to float and back, and the arithmetic"
+                          : "the arithmetic of the norm";
+  return {other, fmt::format("not bandwidth (fused, {} of the best probe), but "
+                             "{}",
+                             percent, other)};
 }
 
 // Whether plain stores read what they overwrite, as the model has it.
@@ -251,7 +265,7 @@ std::string CaseText(const KernelCase& result, const MachineFacts& machine,
   line("noise       ",
        fmt::format("{:.1f} %: what unfused shows against itself",
                    100 * runtime::NoiseFloor(result.times.Floor())));
-  line("limit       ", Limiter(result, machine));
+  line("limit       ", Limiter(result, machine).text);
   line("copy        ", CopyText(result));
   if (result.setting.cache != CacheState::kWarm)
     line("stores read ", OwnershipText(result));
@@ -369,6 +383,7 @@ Json OtherToJson(const KernelCase& result, const OtherArm& other) {
 }
 
 Json CaseToJson(const KernelCase& result, const MachineFacts& machine) {
+  const Limit limit = Limiter(result, machine);
   Json arms = Json::array();
   for (size_t arm = 0; arm < kPairArmCount; ++arm)
     arms.push_back(ArmToJson(result, arm));
@@ -386,7 +401,8 @@ Json CaseToJson(const KernelCase& result, const MachineFacts& machine) {
           {"rounds", result.times.rounds()},
           {"clock", result.uses_processor_time() ? "processor" : "wall"},
           {"noise_floor", runtime::NoiseFloor(result.times.Floor())},
-          {"limiter", Limiter(result, machine)},
+          {"limit", limit.kind},
+          {"limiter", limit.text},
           {"pinned_to_cores", result.cores},
           {"usage", tool::ToJson(result.usage)},
           {"not_run", result.not_run},
@@ -401,16 +417,20 @@ std::string MachineText(const MachineFacts& machine, size_t width) {
                       : FormatBytes(static_cast<uint64_t>(bytes));
   };
   return Paragraph(
-      "",
-      fmt::format("{}, {}, caches {} / {} / {}, memory {}, {}, governor {}, "
-                  "load {:.1f}{}, {}",
-                  machine.cpu, Plural(machine.cores, "core"), size(machine.l1),
-                  size(machine.l2), size(machine.last_level_cache),
-                  size(machine.memory), machine.simd, machine.governor,
-                  machine.load,
-                  machine.ort.empty() ? "" : ", ONNX Runtime " + machine.ort,
-                  machine.date),
-      width);
+             "",
+             fmt::format(
+                 "{}, {}, caches {} / {} / {}, memory {}, {}, governor {}, "
+                 "load {:.1f}{}, {}",
+                 machine.cpu, Plural(machine.cores, "core"), size(machine.l1),
+                 size(machine.l2), size(machine.last_level_cache),
+                 size(machine.memory), machine.simd, machine.governor,
+                 machine.load,
+                 machine.ort.empty() ? "" : ", ONNX Runtime " + machine.ort,
+                 machine.date),
+             width) +
+         Paragraph("", fmt::format("{}, {}", machine.compiler, machine.flags),
+                   width) +
+         Paragraph("$ ", ir::Printable(machine.command), width);
 }
 
 std::string ToText(const std::vector<KernelCase>& cases,

@@ -24,8 +24,8 @@ std::string ToText(const std::vector<KernelCase>& cases,
 nlohmann::ordered_json ToJson(const std::vector<KernelCase>& cases,
                               const MachineFacts& machine);
 
-// "Intel Xeon, 2 cores, caches 48 kB / 2.1 MB / 32 MB, AVX3, load 3.1", and
-// what the date is.
+// "Intel Xeon, 2 cores, caches 48 kB / 2.1 MB / 32 MB, AVX3, load 3.1" and the
+// date; the compiler and its flags; the command.
 std::string MachineText(const MachineFacts& machine, size_t width);
 
 }  // namespace addnorm::tool

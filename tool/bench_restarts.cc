@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "fmt/format.h"
@@ -98,14 +99,21 @@ bool Append(const Json& json, const std::vector<BenchCase*>& cases) {
 }  // namespace
 
 std::vector<std::string> RestartCommand(std::vector<std::string> words) {
-  const auto is_value = [&](auto it) {
-    return it != words.begin() && *std::prev(it) == "--restarts";
+  // With values of their own; --force has none, and means nothing without.
+  constexpr std::string_view kLeftOut[] = {"--restarts", "--html"};
+  const auto is_left_out = [&](std::string_view word) {
+    return std::any_of(
+        std::begin(kLeftOut), std::end(kLeftOut), [&](std::string_view name) {
+          return word == name || word.starts_with(std::string(name) + "=");
+        });
   };
   std::vector<std::string> kept;
-  for (auto it = words.begin(); it != words.end(); ++it) {
-    if (*it == "--restarts" || it->starts_with("--restarts=") || is_value(it))
-      continue;
-    kept.push_back(*it);
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--force") continue;
+    if (!is_left_out(words[i]))
+      kept.push_back(words[i]);
+    else if (words[i].find('=') == std::string::npos)
+      ++i;
   }
   const auto bench = std::find(kept.begin(), kept.end(), "bench");
   if (bench != kept.end()) kept.insert(std::next(bench), {"--json", "-q"});

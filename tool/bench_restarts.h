@@ -20,7 +20,8 @@ namespace addnorm::tool {
 // the times of cases[i].arms[j] of what it prints to cases[i]->arms[j].
 absl::Status AddRestarts(int count, const std::vector<BenchCase*>& cases);
 
-// The command without --restarts and with --json, after the word `bench`.
+// The command without --restarts and --html, and with --json, after the word
+// `bench`.
 std::vector<std::string> RestartCommand(std::vector<std::string> words);
 
 }  // namespace addnorm::tool

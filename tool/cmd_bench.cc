@@ -13,14 +13,18 @@
 
 #include "CLI/App.hpp"
 #include "fmt/format.h"
+#include "passes/ir/printable.h"
 #include "passes/ir/status_macros.h"
+#include "proto/file_output.h"
 #include "proto/text.h"
+#include "tool/arithmetic_roof.h"
 #include "tool/bench_kernel.h"
 #include "tool/bench_kernel_report.h"
 #include "tool/bench_model.h"
 #include "tool/bench_model_report.h"
 #include "tool/bench_restarts.h"
 #include "tool/commands.h"
+#include "tool/html/page.h"
 #include "tool/onnx_runtime.h"
 #include "tool/progress.h"
 #include "tool/report.h"
@@ -43,6 +47,8 @@ struct Options {
   std::vector<std::string> against;
   std::string ort;
   bool no_pin = false;
+  std::string html;  // "" for none
+  bool force = false;
 };
 
 // Rounds that are made even if they take longer than the default time.
@@ -110,9 +116,33 @@ std::string CaseProgressText(uint64_t done, uint64_t total, double seconds) {
   return text;
 }
 
+// Early: what is refused after minutes of measuring helps nobody.
+absl::Status CheckPage(const Options& options, const proto::ModelFile* model) {
+  if (options.html.empty()) return absl::OkStatus();
+  return proto::CheckReportTarget(options.html, options.force, model);
+}
+
+// The report as a page, if it is asked for; then it is part of the answer.
+absl::Status WritePage(const Options& options, const proto::ModelFile* model,
+                       std::string (*to_page)(const nlohmann::ordered_json&),
+                       Answer& answer) {
+  if (options.html.empty()) return absl::OkStatus();
+  nlohmann::ordered_json report{{"schema", "onnx-addnorm/bench/1"}};
+  report.update(answer.json);
+  const std::string page = to_page(report);
+  RETURN_IF_ERROR(proto::WriteReport(page, options.html, options.force, model));
+  answer.stdout_is_taken = options.html == "-";
+  answer.text += fmt::format(
+      "\npage: {} ({})\n",
+      options.html == "-" ? "<stdout>" : ir::Printable(options.html),
+      FormatBytes(page.size()));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Answer> RunKernels(const Options& options,
                                   const Session& session) {
   ASSIGN_OR_RETURN(KernelSweep sweep, SweepOf(options));
+  RETURN_IF_ERROR(CheckPage(options, nullptr));
   ASSIGN_OR_RETURN(const auto ort, OpenOrt(options));
   sweep.ort = ort.get();
   MachineFacts machine = GatherMachineFacts();
@@ -129,6 +159,8 @@ absl::StatusOr<Answer> RunKernels(const Options& options,
   Answer answer;
   answer.text = ToText(cases, machine, session.terminal);
   answer.json = ToJson(cases, machine);
+  answer.json["arithmetic"] = MeasureArithmetic(sweep.threads);
+  RETURN_IF_ERROR(WritePage(options, nullptr, html::KernelPage, answer));
   return answer;
 }
 
@@ -156,8 +188,9 @@ absl::StatusOr<Answer> RunModel(const Options& options,
   request.on_progress = [&](double share) {
     progress.Update(static_cast<uint64_t>(share * 1000), 1000);
   };
-  ASSIGN_OR_RETURN(auto file, proto::OpenModelOrText(options.model));
-  ASSIGN_OR_RETURN(ModelBench bench, BenchModel(std::move(file), request));
+  ASSIGN_OR_RETURN(const auto file, proto::OpenModelOrText(options.model));
+  RETURN_IF_ERROR(CheckPage(options, file.get()));
+  ASSIGN_OR_RETURN(ModelBench bench, BenchModel(file, request));
   progress.Erase();
   if (bench.is_measured) {
     RETURN_IF_ERROR(
@@ -166,6 +199,7 @@ absl::StatusOr<Answer> RunModel(const Options& options,
   Answer answer;
   answer.text = ToText(bench, machine, session.terminal);
   answer.json = ToJson(bench, machine);
+  RETURN_IF_ERROR(WritePage(options, file.get(), html::ModelPage, answer));
   if (bench.is_measured && !bench.has_same_bits) {
     answer.exit_code = ExitCode::kNo;
     answer.failure = Failure{"the fused model gives other bits",
@@ -174,10 +208,14 @@ absl::StatusOr<Answer> RunModel(const Options& options,
   return answer;
 }
 
-absl::Status CheckOptions(const Options& options) {
+absl::Status CheckOptions(const Options& options, bool json) {
   const auto refused = [](const char* what) {
     return absl::FailedPreconditionError(what);
   };
+  if (options.html == "-" && json)
+    return refused("--html - and --json both need standard output");
+  if (options.force && options.html.empty())
+    return refused("--force is for the file of --html");
   if (options.kernel && !options.model.empty())
     return refused("--kernel measures the pair by itself, without a MODEL");
   if (options.kernel && (!options.inputs.empty() || !options.dims.empty()))
@@ -208,7 +246,7 @@ absl::Status CheckOptions(const Options& options) {
 }
 
 absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
-  RETURN_IF_ERROR(CheckOptions(options));
+  RETURN_IF_ERROR(CheckOptions(options, session.json));
   return options.kernel ? RunKernels(options, session)
                         : RunModel(options, session);
 }
@@ -219,6 +257,7 @@ constexpr const char* kExamples = R"(Examples:
   onnx-addnorm bench --kernel --types f32,bf16 --shapes 1x4096,512x5120
   onnx-addnorm bench --kernel --shapes models --threads 1,2 --json
   onnx-addnorm bench model.onnx --against other.onnx --against ort
+  onnx-addnorm bench --kernel --shapes cliff --caches warm --html caches.html
 
 All arms run in one process, one epoch of each in each round, in an order drawn
 for each round; ratios are medians of those of single rounds, with 95 % intervals
@@ -229,8 +268,9 @@ the best of four probes (read, copy, streaming copy, add).
 
 Recipes: reciprocal x * (1 / rms) * w, as Llama; divide x / rms * w, as
 RMSNormalization; late: rounded once, after w. Caches: warm, cold (buffers in
-turn), producer (b just written, a cold). Shapes: ROWSxLENGTH, or 'models': 1,
-32, 512, 2048 rows of 2048, 3072, 4096, 5120, 8192.)";
+turn), producer (b just written, a cold). Shapes: ROWSxLENGTH; 'models': 1, 32,
+512, 2048 rows of 2048, 3072, 4096, 5120, 8192; 'cliff': rows of 1024, from what
+the first-level cache holds to twice the last one.)";
 
 }  // namespace
 
@@ -250,7 +290,7 @@ RunFunction AddBench(CLI::App& app) {
            "reciprocal, divide, late (default: reciprocal)");
   add_list("--types", options->types, "f32, f16, bf16, f64 (default: f32,f16)");
   add_list("--shapes", options->shapes,
-           "ROWSxLENGTH, or models (default:\n1x4096,32x4096,512x4096)");
+           "ROWSxLENGTH, models or cliff (default:\n1x4096,32x4096,512x4096)");
   add_list("--caches", options->caches,
            "warm, cold, producer (default: warm,cold)");
   app.add_option("--threads", options->threads,
@@ -286,6 +326,10 @@ RunFunction AddBench(CLI::App& app) {
   app.add_option("--seed", options->seed,
                  "Of values and of the order of arms (default: 0)")
       ->option_text("N");
+  app.add_option("--html", options->html,
+                 "Also write a page with charts; '-' is standard output")
+      ->option_text("FILE");
+  app.add_flag("--force", options->force, "Replace that FILE if it exists");
   return [options](const Session& session) { return Run(*options, session); };
 }
 

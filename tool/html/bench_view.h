@@ -1,0 +1,88 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What --json says of a benchmark, in types: the page shows that object and
+// measures nothing itself, so that it and the object cannot differ.
+//
+//   for (const KernelView& result : KernelViews(report)) …
+#ifndef ADDNORM_TOOL_HTML_BENCH_VIEW_H_
+#define ADDNORM_TOOL_HTML_BENCH_VIEW_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+#include "runtime/paired_statistics.h"
+
+namespace addnorm::tool::html {
+
+using Json = nlohmann::ordered_json;
+
+struct ArmView {
+  std::string name;
+  double seconds = 0;  // median of a call
+  runtime::PairedEstimate against_unfused;
+  // Of --kernel.
+  bool is_probe = false;
+  double bytes = 0, bandwidth = 0, share_of_best = 0;  // modelled, per second
+  // Of fused ones of --kernel: against the unfused arm with the same stores.
+  std::string base;  // "" of others
+  runtime::PairedEstimate same_stores;
+  runtime::Verdict verdict = runtime::Verdict::kTooFewRounds;
+};
+
+// One of --kernel's cases.
+struct KernelView {
+  std::string recipe, type, cache, clock;
+  int64_t rows = 0, length = 0, threads = 1, rounds = 0, calls = 1;
+  double tensor_bytes = 0, noise = 0;
+  std::string limit, limiter;  // a word or two, and a sentence
+  std::vector<ArmView> arms;
+
+  const ArmView& arm(std::string_view name) const;
+  double elements() const {
+    return static_cast<double>(rows) * static_cast<double>(length);
+  }
+  std::string shape() const;  // "512×4096"
+  std::string name() const;   // "f32 512×4096 cold"
+  // Of cases that differ in shape alone: "f32, cold caches, 1 thread".
+  std::string group() const;
+};
+std::vector<KernelView> KernelViews(const Json& report);
+
+// The kinds of stores, each with an arm of either kind.
+struct StoresRow {
+  std::string_view name, unfused, fused;
+};
+inline constexpr StoresRow kStores[] = {
+    {"plain", "unfused", "fused"},
+    {"streaming", "unfused streaming", "fused streaming"},
+    {"in place", "unfused in place", "fused in place"},
+};
+
+// "end to end" or "sites" of a model.
+struct PartView {
+  std::string what;
+  int64_t rounds = 0, calls = 1;
+  double noise = 0;
+  runtime::Verdict verdict = runtime::Verdict::kTooFewRounds;
+  std::vector<ArmView> arms;  // unfused, once more, fused
+
+  const ArmView& arm(std::string_view name) const;
+};
+
+struct ModelView {
+  std::string model;
+  int64_t sites = 0, fused_before = 0, threads = 1;
+  std::string dims;  // "n=3, sequence=8"
+  bool has_same_bits = false;
+  double site_share = 0, unfused_peak = 0, fused_peak = 0;
+  std::vector<PartView> parts;  // none without sites
+};
+ModelView ViewModel(const Json& report);
+
+}  // namespace addnorm::tool::html
+
+#endif  // ADDNORM_TOOL_HTML_BENCH_VIEW_H_

@@ -1,0 +1,48 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A benchmark in plain words, for a reader who has nothing but the page: is
+// fusing worth it on this machine, for which shapes, and what limits it. A wash
+// is called a wash.
+//
+//   const Summary summary = Summarize(KernelViews(report));
+#ifndef ADDNORM_TOOL_HTML_BENCH_WORDS_H_
+#define ADDNORM_TOOL_HTML_BENCH_WORDS_H_
+
+#include <string>
+#include <vector>
+
+#include "tool/html/bench_view.h"
+
+namespace addnorm::tool::html {
+
+struct SummaryPoint {
+  std::string lead;  // "For which shapes"
+  std::string text;  // sentences
+};
+
+struct Summary {
+  std::string headline;
+  std::vector<SummaryPoint> points;
+};
+
+Summary Summarize(const std::vector<KernelView>& cases);
+Summary Summarize(const ModelView& model);
+
+// A fused arm against the unfused one with the same stores.
+enum class Outcome : uint8_t {
+  kFaster,
+  kSlower,
+  kWash,
+  kTooFewRounds,
+  // Streaming, where plain stores are faster: a comparison of two bad choices.
+  kNoUse
+};
+Outcome OutcomeOf(const KernelView& result, const StoresRow& stores);
+
+// "19 % faster", "wash", "streaming loses here".
+std::string OutcomeText(const KernelView& result, const StoresRow& stores);
+
+}  // namespace addnorm::tool::html
+
+#endif  // ADDNORM_TOOL_HTML_BENCH_WORDS_H_
