@@ -33,9 +33,9 @@ std::vector<std::string> ArmNames(const Json& json) {
   return names;
 }
 
-// kModel with one thing changed.
-std::string Changed(std::string_view from, std::string_view to) {
-  std::string text(kModel);
+// A model with one thing changed.
+std::string Changed(std::string_view from, std::string_view to,
+                    std::string text = std::string(kModel)) {
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos;
        at += to.size())
     text.replace(at, from.size(), to);
@@ -90,7 +90,7 @@ TEST_CASE("bench --against refuses a model with another interface",
       {Changed("float[8] w", "float16[8] w"), "input 'w' is float16[8]"},
       {Changed("[2,8] b, float[8] w)", "[2,8] b, float[8] w, float[2] c)"),
        "other.onnx: input 'c' is not one of MODEL's: 'a', 'b', 'w'"},
-      {Changed(" a", " first"),
+      {Changed("Add(a,", "Add(first,", Changed("8] a", "8] first")),
        "other.onnx: has no input 'a', which MODEL has; found 'first', 'b'"},
       {Changed(", float[2,8] z)", ")"),
        "other.onnx: has outputs 'y', expected 'y', 'z' as in MODEL"}};

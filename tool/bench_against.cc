@@ -209,8 +209,10 @@ class Loader {
     const std::string name =
         std::filesystem::path(file->name()).filename().string();
     ASSIGN_OR_RETURN(LoadedModel loaded, Load(file));
-    ASSIGN_OR_RETURN(const Interface interface,
-                     Match(expected.model->graph, loaded.model->graph, inputs));
+    auto matched = Match(expected.model->graph, loaded.model->graph, inputs);
+    if (!matched.ok())
+      return proto::WithContext(matched.status(), file->name());
+    const Interface& interface = *matched;
     if (request_.ort != nullptr) {
       OrtSides sides;
       AddOrtSide(*request_.ort, loaded, "ort " + name, RequestOf(interface),
@@ -265,10 +267,8 @@ absl::StatusOr<OtherModels> LoadOthers(const LoadedModel& loaded,
   ASSIGN_OR_RETURN(const Interface own,
                    Match(loaded.model->graph, loaded.model->graph, inputs));
   RETURN_IF_ERROR(loader.AddOrt(loaded, own));
-  for (const auto& file : request.files) {
-    const absl::Status status = loader.AddFile(loaded, file, inputs);
-    if (!status.ok()) return proto::WithContext(status, file->name());
-  }
+  for (const auto& file : request.files)
+    RETURN_IF_ERROR(loader.AddFile(loaded, file, inputs));
   return loader.Take();
 }
 

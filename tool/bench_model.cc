@@ -86,7 +86,9 @@ class Side {
   }
   absl::StatusOr<std::vector<Tensor>> Run(const std::vector<Tensor>& inputs) {
     executor_->memory().ResetPeak();
-    return executor_->Run(inputs);
+    auto outputs = executor_->Run(inputs);
+    if (outputs.ok()) return outputs;
+    return proto::WithContext(outputs.status(), loaded_.file->name());
   }
   size_t peak_bytes() { return executor_->memory().peak(); }
   SiteTimer& timer() { return timer_; }
@@ -117,10 +119,11 @@ class ModelBencher {
     result_.has_same_bits =
         CompareAll(outputs[0], outputs[kFusedModel]).is_equal();
     for (const OtherModel& other : others_.models) {
-      ASSIGN_OR_RETURN(const auto found, other.results());
+      const auto found = other.results();
+      if (!found.ok()) return proto::WithContext(found.status(), other.name);
       result_.others.push_back({other.name,
                                 kFusedModel + 1 + result_.others.size(),
-                                CompareAll(outputs[0], found)});
+                                CompareAll(outputs[0], *found)});
     }
     // Once more: now the weights, and nothing else, are there already.
     for (const size_t arm : {size_t{kUnfusedModel}, size_t{kFusedModel}}) {
@@ -220,8 +223,9 @@ absl::Status Measure(LoadedModel unfused, LoadedModel fused,
                               request.threads, result.cores));
   Side unfused_side(std::move(unfused), std::move(unfused_sites));
   Side fused_side(std::move(fused), std::move(fused_sites));
-  RETURN_IF_ERROR(unfused_side.SetUp(request, /*row_kernels=*/false));
-  RETURN_IF_ERROR(fused_side.SetUp(request, /*row_kernels=*/true));
+  absl::Status status = unfused_side.SetUp(request, /*row_kernels=*/false);
+  status.Update(fused_side.SetUp(request, /*row_kernels=*/true));
+  if (!status.ok()) return proto::WithContext(status, result.name);
   ModelBencher bencher(request, unfused_side, fused_side, std::move(others),
                        result);
   RETURN_IF_ERROR(bencher.Check());
@@ -240,9 +244,8 @@ absl::StatusOr<ModelBench> BenchModel(std::shared_ptr<proto::ModelFile> file,
   ASSIGN_OR_RETURN(LoadedModel fused, Load(file));
   RETURN_IF_ERROR(Fuse(fused).status());
   ASSIGN_OR_RETURN(result.inputs, GatherInputs(*unfused.model, request.inputs));
-  const absl::Status status =
-      Measure(std::move(unfused), std::move(fused), request, result);
-  if (!status.ok()) return proto::WithContext(status, file->name());
+  RETURN_IF_ERROR(
+      Measure(std::move(unfused), std::move(fused), request, result));
   return result;
 }
 
