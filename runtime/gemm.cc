@@ -3,9 +3,12 @@
 #include "runtime/gemm.h"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <mutex>
 #include <vector>
 
 #include "dnnl.h"
@@ -51,19 +54,44 @@ void CanonicaliseBlock(int64_t rows, int64_t columns, int64_t ld, float* c) {
   }
 }
 
+// No operand is to blame for a lack of memory.
+absl::Status ToStatus(dnnl_status_t status) {
+  if (status == dnnl_success) return absl::OkStatus();
+  if (status == dnnl_out_of_memory) {
+    return absl::ResourceExhaustedError(
+        "out of memory for a matrix product (oneDNN)");
+  }
+  return absl::InternalError("oneDNN refuses a matrix product");
+}
+
+// oneDNN's code generators do not survive a failed mmap: room for their code is
+// asked for before each kind of product is computed for the first time.
+bool HasRoomForCode(bool transpose_a, bool transpose_b, bool accumulate) {
+  constexpr size_t kRoom = 16 << 20;
+  static std::array<std::atomic<bool>, 8> had_room{};
+  std::atomic<bool>& had =
+      had_room[transpose_a * 4 + transpose_b * 2 + accumulate];
+  if (had) return true;
+  void* const room = ::mmap(nullptr, kRoom, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) return false;
+  ::munmap(room, kRoom);
+  return had = true;
+}
+
 }  // namespace
 
 absl::Status GemmBlock(const GemmShape& shape, const float* a, const float* b,
                        float* c, bool accumulate) {
+  if (!HasRoomForCode(shape.transpose_a, shape.transpose_b, accumulate))
+    return ToStatus(dnnl_out_of_memory);
   const SingleThreaded single_threaded;
-  const dnnl_status_t status =
+  return ToStatus(
       dnnl_sgemm(shape.transpose_a ? 'T' : 'N', shape.transpose_b ? 'T' : 'N',
                  shape.m, shape.n, shape.k, 1.0F, a,
                  shape.transpose_a ? shape.column_of_a() : shape.row_of_a(), b,
                  shape.transpose_b ? shape.column_of_b() : shape.row_of_b(),
-                 accumulate ? 1.0F : 0.0F, c, shape.row_of_c());
-  if (status == dnnl_success) return absl::OkStatus();
-  return absl::InternalError("oneDNN refuses a matrix product");
+                 accumulate ? 1.0F : 0.0F, c, shape.row_of_c()));
 }
 
 absl::Status Gemm(const GemmShape& shape, const float* a, const float* b,
@@ -78,7 +106,8 @@ absl::Status Gemm(const GemmShape& shape, const float* a, const float* b,
   block.lda = shape.transpose_a ? shape.column_of_a() : shape.row_of_a();
   block.ldb = shape.transpose_b ? shape.column_of_b() : shape.row_of_b();
   block.ldc = shape.row_of_c();
-  std::atomic<bool> refused = false;
+  std::mutex mutex;
+  absl::Status result;
   threads.ParallelFor(
       row_blocks * column_blocks, 1, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
@@ -91,12 +120,13 @@ absl::Status Gemm(const GemmShape& shape, const float* a, const float* b,
           const absl::Status status =
               GemmBlock(part, a + row * shape.row_of_a(),
                         b + column * shape.column_of_b(), to, false);
-          if (!status.ok()) refused = true;
           CanonicaliseBlock(part.m, part.n, block.ldc, to);
+          if (status.ok()) continue;
+          const std::lock_guard lock(mutex);
+          result.Update(status);
         }
       });
-  if (refused) return absl::InternalError("oneDNN refuses a matrix product");
-  return absl::OkStatus();
+  return result;
 }
 
 void PrepareGemm(ThreadPool& threads) {

@@ -18,7 +18,6 @@
 #include "tool/commands.h"
 #include "tool/exit_code.h"
 #include "tool/help.h"
-#include "tool/out_of_memory.h"
 #include "tool/output.h"
 #include "tool/term.h"
 
@@ -151,7 +150,6 @@ int Main(const std::vector<std::string>& args) noexcept {
   std::signal(SIGPIPE, SIG_IGN);
   // A limit on file sizes is a full disk, not a reason to die.
   std::signal(SIGXFSZ, SIG_IGN);
-  AnswerInJsonWhenOutOfMemory(WantsJson(args));
   try {
     return static_cast<int>(Dispatch(args));
   } catch (const std::bad_alloc&) {

@@ -4,8 +4,8 @@
 #include "tool/out_of_memory.h"
 
 int main(int argc, char** argv) {
-  addnorm::tool::EndWhenOutOfMemory();
   // A process may be started without even its own name.
   char** const first = argc > 0 ? argv + 1 : argv;
+  addnorm::tool::EndWhenOutOfMemory({first, argv + argc});
   return addnorm::tool::Main({first, argv + argc});
 }

@@ -48,9 +48,13 @@ void WriteAll(int fd, std::string_view text) {
 
 }  // namespace
 
-void EndWhenOutOfMemory() { std::set_new_handler(End); }
-
-void AnswerInJsonWhenOutOfMemory(bool in_json) { answers_in_json = in_json; }
+void EndWhenOutOfMemory(std::span<char* const> args) {
+  for (const std::string_view arg : args) {
+    if (arg == "--") break;
+    if (arg == "--json") answers_in_json = true;
+  }
+  std::set_new_handler(End);
+}
 
 void IgnoreOutOfMemory(ExitCode answer) {
   exit_code = answer;

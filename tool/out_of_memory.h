@@ -10,19 +10,20 @@
 // can do with less memory, or can say what it was for, asks std::aligned_alloc,
 // which still returns nullptr (runtime/tensor.cc).
 //
-//   int main() { EndWhenOutOfMemory(); ... }
+//   int main(int argc, char** argv) {
+//     EndWhenOutOfMemory({argv, argv + argc});
 #ifndef ADDNORM_TOOL_OUT_OF_MEMORY_H_
 #define ADDNORM_TOOL_OUT_OF_MEMORY_H_
+
+#include <span>
 
 #include "tool/exit_code.h"
 
 namespace addnorm::tool {
 
-// For every `operator new` of the process, from now on.
-void EndWhenOutOfMemory();
-
-// Whether standard output gets an object then: --json always prints one.
-void AnswerInJsonWhenOutOfMemory(bool in_json);
+// For every `operator new` of the process, from now on. With --json among the
+// arguments standard output gets an object then, too.
+void EndWhenOutOfMemory(std::span<char* const> args);
 
 // The answer is given, and only destructors are left: what they lack ends the
 // process with its exit code.

@@ -1,7 +1,7 @@
 // Copyright the onnx-addnorm authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <atomic>
+#include <mutex>
 
 #include "passes/ir/status_macros.h"
 #include "runtime/ops/axis_split.h"
@@ -132,13 +132,16 @@ absl::Status RunBatchedProduct(const BatchedProduct& product, const T* a,
   const auto count = static_cast<int64_t>(product.a_offsets.size());
   ProductTerms<T> terms;
   terms.alpha = alpha;
-  std::atomic<bool> failed = false;
+  std::mutex mutex;
+  absl::Status result;
   const auto run = [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const absl::Status status = MatrixProduct<T>(
           shape, a + product.a_offsets[i], b + product.b_offsets[i],
           y + i * shape.m * shape.n, terms, threads);
-      if (!status.ok()) failed = true;
+      if (status.ok()) continue;
+      const std::lock_guard lock(mutex);
+      result.Update(status);
     }
   };
   // Many products: each on one thread. Few: each on all threads.
@@ -149,8 +152,7 @@ absl::Status RunBatchedProduct(const BatchedProduct& product, const T* a,
   } else {
     run(0, count);
   }
-  if (failed) return absl::InternalError("a matrix product failed");
-  return absl::OkStatus();
+  return result;
 }
 
 #define INSTANTIATE(T)                                                     \

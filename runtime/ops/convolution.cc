@@ -6,8 +6,8 @@
 #include "runtime/ops/convolution.h"
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
+#include <mutex>
 
 #include "passes/ir/status_macros.h"
 #include "runtime/matrix_product.h"
@@ -171,7 +171,8 @@ absl::Status Convolve(const Convolution& conv, const ConvolutionData<T>& data,
                       ThreadPool& threads) {
   const int64_t width = BlockWidth(conv);
   const int64_t blocks = (conv.output_size - 1) / width + 1;
-  std::atomic<bool> failed = false;
+  std::mutex mutex;
+  absl::Status result;
   threads.ParallelFor(
       conv.images * conv.groups * blocks, 1, [&](int64_t begin, int64_t end) {
         const auto matrix = std::make_unique_for_overwrite<T[]>(
@@ -181,11 +182,12 @@ absl::Status Convolve(const Convolution& conv, const ConvolutionData<T>& data,
           const absl::Status status = ConvolveBlock(
               conv, data, i / blocks, first,
               std::min(width, conv.output_size - first), matrix.get(), threads);
-          if (!status.ok()) failed = true;
+          if (status.ok()) continue;
+          const std::lock_guard lock(mutex);
+          result.Update(status);
         }
       });
-  if (failed) return absl::InternalError("a matrix product failed");
-  return absl::OkStatus();
+  return result;
 }
 
 absl::Status Conv(OpContext& op) {

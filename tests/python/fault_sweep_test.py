@@ -81,9 +81,12 @@ def sample(faults, count, seed):
     return [faults[i] for i in sorted(chosen)]
 
 
-def call_faults(calls):
-    """Every fault of every call of a run with so many calls of each kind."""
+def call_faults(bench):
+    """Every fault of every call of a run like the one without a fault."""
+    calls = bench.clean.calls
     for kind, names in ERRORS.items():
+        if kind in bench.scenario.without:
+            continue
         for number in range(1, calls[kind] + 1):
             for name in names:
                 for persists in (False, True):
@@ -96,15 +99,15 @@ def call_faults(calls):
             yield Fault(kind, 1, action=fault_server.SHORT, persists=True)
 
 
-def signal_faults(calls):
-    for number in range(1, calls["any"] + 1):
+def signal_faults(bench):
+    for number in range(1, bench.clean.calls["any"] + 1):
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL):
             for action in (fault_server.SIGNAL_BEFORE, fault_server.SIGNAL_AFTER):
                 yield Fault("any", number, name, action)
 
 
-def allocation_faults(calls):
-    for number in range(1, calls["malloc"] + 1):
+def allocation_faults(bench):
+    for number in range(1, bench.clean.calls["malloc"] + 1):
         yield Fault("malloc", number, errno.ENOMEM)
         yield Fault("malloc", number, errno.ENOMEM, persists=True)
 
@@ -153,7 +156,7 @@ class FaultSweepTest(unittest.TestCase):
             with self.subTest(each.name):
                 bench = Bench(self.servers, each)
                 most = int(each.share * (MOST if OPTIONS.all else count))
-                self.sweep(bench, sample(list(faults_of(bench.clean.calls)), most, each.name), name, judge)
+                self.sweep(bench, sample(list(faults_of(bench)), most, each.name), name, judge)
 
     def test_calls_that_fail(self):
         self.each(call_faults, 200, "failed calls", lambda bench, fault, done: problem_of(bench, done, [4]))
