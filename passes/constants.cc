@@ -198,12 +198,14 @@ std::optional<double> Constant::root_scalar() const {
 }
 
 std::optional<std::vector<int64_t>> Constant::integers() const {
-  if (tensor.type != DataType::kInt64 && tensor.type != DataType::kInt32)
-    return std::nullopt;
+  const bool is_wide = tensor.type == DataType::kInt64;
+  if (!is_wide && tensor.type != DataType::kInt32) return std::nullopt;
+  const std::string& bytes = *tensor.inline_bytes();
   std::vector<int64_t> values;
   for (size_t i = 0;
        i < static_cast<size_t>(tensor.element_count().value_or(0)); ++i) {
-    values.push_back(static_cast<int64_t>(*Element(tensor, i)));
+    values.push_back(is_wide ? Load<int64_t>(bytes, i)
+                             : Load<int32_t>(bytes, i));
   }
   return values;
 }
