@@ -56,6 +56,69 @@ absl::Status RunInference(onnx::ModelProto& model) {
   return absl::OkStatus();
 }
 
+// Beyond what any model has; a shape of a broken one may have any length.
+constexpr int64_t kMostDims = 64;
+
+using TypesByName =
+    absl::flat_hash_map<std::string_view, const onnx::TypeProto*>;
+
+TypesByName TypesOf(const onnx::GraphProto& graph) {
+  TypesByName types;
+  for (const auto& input : graph.input()) types[input.name()] = &input.type();
+  for (const auto& info : graph.value_info()) types[info.name()] = &info.type();
+  return types;
+}
+
+// Of a graph's value, or of one that it captures; nullptr if it is not known.
+const onnx::TypeProto* TypeOf(const std::string& name, const TypesByName& own,
+                              const TypesByName& outer) {
+  const auto inner = own.find(name);
+  if (inner != own.end()) return inner->second;
+  const auto captured = outer.find(name);
+  return captured == outer.end() ? nullptr : captured->second;
+}
+
+// The length of a vector; -1 if it is none, or not known.
+int64_t LengthOf(const onnx::TypeProto& type) {
+  if (!type.tensor_type().has_shape()) return -1;
+  const onnx::TensorShapeProto& shape = type.tensor_type().shape();
+  if (shape.dim_size() != 1 || !shape.dim(0).has_dim_value()) return -1;
+  return shape.dim(0).dim_value();
+}
+
+bool IsReshape(const onnx::NodeProto& node) {
+  return node.op_type() == "Reshape" && node.input_size() == 2 &&
+         node.output_size() == 1 &&
+         (node.domain().empty() || node.domain() == "ai.onnx");
+}
+
+// Before opset 14, ONNX does not infer that what is reshaped to a computed
+// shape has as many dims as the shape has elements. True if a rank was added.
+bool AddRanksOfReshapes(const TypesByName& main, onnx::GraphProto& graph) {
+  const TypesByName own = TypesOf(graph);
+  absl::flat_hash_map<std::string_view, int64_t> ranks;
+  for (const onnx::NodeProto& node : graph.node()) {
+    if (!IsReshape(node)) continue;
+    const onnx::TypeProto* shape = TypeOf(node.input(1), own, main);
+    const int64_t rank = shape == nullptr ? -1 : LengthOf(*shape);
+    if (rank >= 0 && rank <= kMostDims) ranks[node.output(0)] = rank;
+  }
+  bool added = false;
+  for (auto& info : *graph.mutable_value_info()) {
+    const auto rank = ranks.find(info.name());
+    // Without an element type there is nothing that a shape can be added to.
+    if (rank == ranks.end() || !info.type().has_tensor_type()) continue;
+    onnx::TypeProto::Tensor& tensor =
+        *info.mutable_type()->mutable_tensor_type();
+    if (tensor.has_shape()) continue;
+    tensor.mutable_shape();
+    for (int64_t i = 0; i < rank->second; ++i)
+      tensor.mutable_shape()->add_dim();
+    added = true;
+  }
+  return added;
+}
+
 // Inference expands every call, so functions that call functions twice each
 // take it exponentially long. So many expansions take it about half a second.
 constexpr uint64_t kMaxExpansions = 100'000;
@@ -120,7 +183,7 @@ class Expansions {
 };
 
 // Graphs of the skeleton and of the IR that are the same.
-using Pair = std::pair<const onnx::GraphProto*, ir::Graph*>;
+using Pair = std::pair<onnx::GraphProto*, ir::Graph*>;
 
 void TakeTypes(const onnx::GraphProto& proto, ir::Graph& graph) {
   const auto take = [&](const onnx::ValueInfoProto& info) {
@@ -133,27 +196,27 @@ void TakeTypes(const onnx::GraphProto& proto, ir::Graph& graph) {
 
 // The graphs in attributes of corresponding nodes. Nodes are in the order of
 // the file in both, since no pass has run.
-void AddInnerPairs(const onnx::GraphProto& proto, ir::Graph& graph,
+void AddInnerPairs(onnx::GraphProto& proto, ir::Graph& graph,
                    std::vector<Pair>& pairs) {
   auto node = graph.nodes().begin();
-  for (const onnx::NodeProto& node_proto : proto.node()) {
+  for (onnx::NodeProto& node_proto : *proto.mutable_node()) {
     if (node == graph.nodes().end()) return;
     size_t next = 0;
     const std::vector<ir::Graph*> inner = node->subgraphs();
-    const auto add = [&](const onnx::GraphProto& g) {
+    const auto add = [&](onnx::GraphProto& g) {
       if (next < inner.size()) pairs.emplace_back(&g, inner[next++]);
     };
-    for (const auto& attribute : node_proto.attribute()) {
-      if (attribute.has_g()) add(attribute.g());
-      for (const auto& g : attribute.graphs()) add(g);
+    for (auto& attribute : *node_proto.mutable_attribute()) {
+      if (attribute.has_g()) add(*attribute.mutable_g());
+      for (auto& g : *attribute.mutable_graphs()) add(g);
     }
     ++node;
   }
 }
 
 // Of a skeleton that is not sorted yet.
-std::vector<Pair> AllPairs(const onnx::ModelProto& skeleton, ir::Model& model) {
-  std::vector<Pair> pairs = {{&skeleton.graph(), &model.graph}};
+std::vector<Pair> AllPairs(onnx::ModelProto& skeleton, ir::Model& model) {
+  std::vector<Pair> pairs = {{skeleton.mutable_graph(), &model.graph}};
   for (size_t i = 0; i < pairs.size(); ++i) {
     const auto [proto, graph] = pairs[i];
     AddInnerPairs(*proto, *graph, pairs);
@@ -178,7 +241,12 @@ absl::Status InferTypes(const ModelFile& file, ir::Model& model) {
   const std::vector<Pair> pairs = AllPairs(*skeleton, model);
   SortNodes(*skeleton);
   // What was found before a failure is in the skeleton, and is as good.
-  const absl::Status status = RunInference(*skeleton);
+  absl::Status status = RunInference(*skeleton);
+  const TypesByName main = TypesOf(skeleton->graph());
+  bool has_more = false;
+  for (const auto& [proto, graph] : pairs)
+    has_more = AddRanksOfReshapes(main, *proto) || has_more;
+  if (has_more) status = RunInference(*skeleton);
   for (const auto& [proto, graph] : pairs) TakeTypes(*proto, *graph);
   return WithContext(status, file.name());
 }

@@ -164,6 +164,38 @@ TEST_CASE("inference fills unknown types, in inner graphs too", "[proto]") {
   CHECK(ir::ToString(branch.FindValue("t")->type) == "float[2,N]");
 }
 
+TEST_CASE("a Reshape has as many dims as its shape has elements", "[proto]") {
+  // The contents of the shape are not known, its length is; as tf2onnx does.
+  const auto file = OpenText("m", R"(<ir_version: 8, opset_import: ["" : 13]>
+    g (float[n,3,4] x, float z, bool c, int64[k] k) => (float y, float o, float u)
+    <int64[2] front = {0, 1}, int64[1] last = {4}> {
+      shape = Shape(z) some = Gather(shape, front) dims = Concat<axis = 0>(some, last)
+      r = Reshape(x, dims)
+      s = Add(x, r)
+      i = If(c) <then_branch = t () => (float e) { q = Reshape(x, dims) p = Relu(q) e = Relu(p) },
+                 else_branch = f () => (float e) { e = Relu(x) }>
+      y = Relu(s) o = Relu(i)
+      l = Reshape(x, k) u = Relu(l) })");
+  REQUIRE(file.ok());
+  const auto imported = Import(*file);
+  INFO(imported.status());
+  REQUIRE(imported.ok());
+  ir::Model& model = *imported->model;
+  InferTypes(**file, model).IgnoreError();
+  const auto rank = [](const ir::Graph& graph, std::string_view name) {
+    const auto& shape = graph.FindValue(name)->type.shape;
+    return shape ? static_cast<int>(shape->size()) : -1;
+  };
+  CHECK(rank(model.graph, "r") == 3);
+  // And so has what is made of it, with what the other operand tells.
+  CHECK_THAT(ir::ToString(model.graph.FindValue("s")->type),
+             ContainsSubstring(",3,4]"));
+  CHECK(rank(model.graph, "l") == -1);
+  for (const ir::Node& node : model.graph.nodes()) {
+    if (node.op_type() == "If") CHECK(rank(*node.subgraphs()[0], "p") == 3);
+  }
+}
+
 TEST_CASE("what inference cannot know stays unknown, and is no error",
           "[proto]") {
   const auto file =
