@@ -149,9 +149,14 @@ std::vector<ir::Node*> NormSearch::ReadersThroughCasts(ir::Value* value) const {
 }
 
 std::optional<size_t> NormSearch::RankOf(const ir::Value* value) {
-  // Elementwise steps and Casts keep the rank of x.
-  if (value->type.shape) return value->type.shape->size();
-  if (ShapeOfX()) return ShapeOfX()->size();
+  // Elementwise steps and Casts keep the rank of x. Where the file says
+  // another, neither counts.
+  const auto& own = value->type.shape;
+  const auto& x = rows_.type.shape;
+  if (rows_.is_contradicted || (own && x && own->size() != x->size()))
+    return std::nullopt;
+  if (own) return own->size();
+  if (ShapeOfX()) return x->size();
   needs_type_ = true;
   return std::nullopt;
 }
