@@ -203,7 +203,11 @@ std::vector<std::string> NormSearch::DescribeReaders(
       if (is_cast && !use.node->output(0)->uses().empty()) {
         values.push_back(use.node->output(0));
       } else {
-        readers.push_back(use.node->op_type() + suffix);
+        const bool is_redefined =
+            use.node->domain().empty() && !IsStandardOp(model_, *use.node);
+        readers.push_back(use.node->op_type() +
+                          (is_redefined ? " (a function of the model)" : "") +
+                          suffix);
       }
     }
   }
