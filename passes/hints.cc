@@ -23,7 +23,8 @@ constexpr Hint kHints[] = {
     {"is captured by a subgraph", "the value is needed there as it is"},
     {"calls overload", "give the function a name of its own"},
     {"stands between the Add and the norm",
-     "the norm does not read the sum itself; nothing but Casts may come first"},
+     "the norm does not read the sum itself; nothing but Casts and Identities "
+     "may come first"},
     {"stands between",
      "no spelling has an operator there; 'onnx-addnorm patterns --text' shows "
      "what is recognised"},

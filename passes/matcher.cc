@@ -86,12 +86,19 @@ RowsOf::RowsOf(const ir::Model& model, const ir::Value& value)
   const ir::Node* sum = value.producer();
   const bool is_sum =
       sum != nullptr && sum->Is("", "Add") && IsStandardOp(model, *sum);
-  if (length || !is_sum) return;
+  if (!is_sum) return;
   for (const ir::Value* operand : sum->inputs()) {
-    const auto rows =
-        operand == nullptr ? std::nullopt : LastDimension(*operand);
-    if (rows && *rows > 1) length = rows;
+    if (operand == nullptr || !operand->type.shape) continue;
+    is_contradicted |=
+        type.shape && operand->type.shape->size() > type.shape->size();
+    const std::optional<int64_t> rows = LastDimension(*operand);
+    if (!rows || *rows <= 1) continue;
+    is_contradicted |= length && *length != *rows;
+    length = rows;
   }
+  if (!is_contradicted) return;
+  type.shape = std::nullopt;
+  length = std::nullopt;
 }
 
 RowsOf Matcher::Rows(const ir::Value& value, const Frame* frame) const {

@@ -67,6 +67,9 @@ struct NormMatch {
 struct RowsOf {
   ir::TensorType type;
   std::optional<int64_t> length;  // of the last axis
+  // The file gives a sum another rank or row length than its operands have, as
+  // stale value_info does: no shape counts then.
+  bool is_contradicted = false;
 
   // A sum's rows are as long as those of either operand, if these are longer
   // than 1: broadcasting cannot make them longer.

@@ -35,12 +35,11 @@ std::string_view LookalikeReason(const ir::Node& node) {
   return row == std::end(kLookalikes) ? "" : row->reason;
 }
 
-// "RMSNorm" and the like, of a domain that says nothing of what it computes.
+// "RMSNorm" and the like, which says nothing of what it computes.
 bool IsNamedNorm(const ir::Node& node) {
   const std::string name = absl::AsciiStrToLower(node.op_type());
-  return !node.domain().empty() &&
-         (name.find("rmsnorm") != std::string::npos ||
-          name.find("simplifiedlayernorm") != std::string::npos);
+  return name.find("rmsnorm") != std::string::npos ||
+         name.find("simplifiedlayernorm") != std::string::npos;
 }
 
 }  // namespace
@@ -87,7 +86,7 @@ void SiteFinder::AddLookalike(ir::Node& node) {
       model_.FindFunction(node.domain(), node.op_type(), node.overload);
   if (function != nullptr) {
     AddCall(node, *function);
-  } else if (IsNamedNorm(node)) {
+  } else if (IsNamedNorm(node) && !node.domain().empty()) {
     AddNearMiss(node, *node.input(0),
                 fmt::format("{} is of domain '{}', expected RMSNormalization "
                             "of the default domain",
@@ -97,6 +96,12 @@ void SiteFinder::AddLookalike(ir::Node& node) {
 
 void SiteFinder::AddCall(ir::Node& call, const ir::Function& function) {
   const NearNorm near = FindNearNorm(function, 0);
+  if (!near.looks_like_norm && IsNamedNorm(call)) {
+    AddNearMiss(call, *call.input(0),
+                fmt::format("{} is a function of the model, whose body is no "
+                            "RMSNorm",
+                            call.Describe()));
+  }
   if (!near.looks_like_norm || call.input(near.operand) == nullptr) return;
   AddNearMiss(call, *call.input(near.operand),
               near.reason.empty()

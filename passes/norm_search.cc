@@ -149,9 +149,14 @@ std::vector<ir::Node*> NormSearch::ReadersThroughCasts(ir::Value* value) const {
 }
 
 std::optional<size_t> NormSearch::RankOf(const ir::Value* value) {
-  // Elementwise steps and Casts keep the rank of x.
-  if (value->type.shape) return value->type.shape->size();
-  if (ShapeOfX()) return ShapeOfX()->size();
+  // Elementwise steps and Casts keep the rank of x. Where the file says
+  // another, neither counts.
+  const auto& own = value->type.shape;
+  const auto& x = rows_.type.shape;
+  if (rows_.is_contradicted || (own && x && own->size() != x->size()))
+    return std::nullopt;
+  if (own) return own->size();
+  if (ShapeOfX()) return x->size();
   needs_type_ = true;
   return std::nullopt;
 }
@@ -198,7 +203,11 @@ std::vector<std::string> NormSearch::DescribeReaders(
       if (is_cast && !use.node->output(0)->uses().empty()) {
         values.push_back(use.node->output(0));
       } else {
-        readers.push_back(use.node->op_type() + suffix);
+        const bool is_redefined =
+            use.node->domain().empty() && !IsStandardOp(model_, *use.node);
+        readers.push_back(use.node->op_type() +
+                          (is_redefined ? " (a function of the model)" : "") +
+                          suffix);
       }
     }
   }

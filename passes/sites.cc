@@ -145,6 +145,9 @@ void SiteFinder::AddFused(const ir::Node& node) {
 bool SiteFinder::AddNorm(ir::Node* head, const NormOutline* outline) {
   NormMatch norm = matcher_.MatchFrom(head);
   needs_type_ |= norm.needs_type;
+  // Why a call is none is said where its function is looked at.
+  if (!norm.found() && norm.reason.empty() && !IsStandardOp(model_, *head))
+    return false;
   if (!IsWorthReporting(norm, *head, outline)) return false;
   norm.reason = WithIntruder(norm, outline);
   ir::Node* add = ResidualAdd(*norm.x, *head->graph());
@@ -206,10 +209,12 @@ std::string SiteFinder::WhyNoAdd(ir::Value& x, const ir::Graph& graph) {
   if (producer == nullptr) {
     return fmt::format("'{}' is not made by an Add", x.name());
   }
+  const std::string_view how =
+      AddBehind(x) != nullptr   ? "which stands between the Add and the norm"
+      : producer->Is("", "Add") ? "which a function of the model redefines"
+                                : "not by an Add";
   return fmt::format("'{}' is made by {}, {}", x.name(), producer->Describe(),
-                     AddBehind(x) != nullptr
-                         ? "which stands between the Add and the norm"
-                         : "not by an Add");
+                     how);
 }
 
 bool SiteFinder::IsWorthReporting(const NormMatch& norm, const ir::Node& head,

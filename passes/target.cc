@@ -84,6 +84,13 @@ bool IsSame(const ir::Dimension& a, const ir::Dimension& b) {
   return !a.symbol.empty() && a.symbol == b.symbol;
 }
 
+std::string NoRow(const Site& site, const ir::Value& value) {
+  return fmt::format(
+      "the scale '{}' is not known to be one row of '{}': {} for {}",
+      site.norm.scale->name(), value.name(), ToString(site.norm.scale->type),
+      ToString(value.type));
+}
+
 std::string ProveScale(const Site& site) {
   const auto& sum = site.norm.x->type.shape;
   const auto& scale = site.norm.scale->type.shape;
@@ -91,13 +98,16 @@ std::string ProveScale(const Site& site) {
     return fmt::format("the rank of '{}' is unknown", site.norm.x->name());
   }
   const bool is_row = scale && scale->size() == 1 && scale->back().value &&
-                      sum->back().value &&
-                      *scale->back().value == *sum->back().value;
-  if (is_row) return "";
-  return fmt::format(
-      "the scale '{}' is not known to be one row of '{}': {} for {}",
-      site.norm.scale->name(), site.norm.x->name(),
-      ToString(site.norm.scale->type), ToString(site.norm.x->type));
+                      sum->back().value == scale->back().value;
+  if (!is_row) return NoRow(site, *site.norm.x);
+  // What the file says of the sum may be stale: its operands count too.
+  for (const ir::Value* operand : site.add->inputs()) {
+    const auto& rows = operand->type.shape;
+    if (rows && !rows->empty() && rows->back().value &&
+        rows->back().value != scale->back().value)
+      return NoRow(site, *operand);
+  }
+  return "";
 }
 
 std::string ProveEqualShapes(const Site& site) {
@@ -132,10 +142,11 @@ Emission EmitOrt(ir::Model& model, Constants& constants, const Site& site) {
   if (emission.reason.empty()) emission.reason = ProveScale(site);
   if (emission.reason.empty()) emission.reason = ProveEqualShapes(site);
   if (!emission.reason.empty()) return emission;
-  const size_t rank = site.norm.x->type.shape->size();
+  const ir::Value* operand = site.add->input(0);
+  const size_t rank = operand->type.shape->size();
   if (rank != 2 && rank != 3) {
     emission.reason = fmt::format("'{}' has rank {}, the operator takes 2 or 3",
-                                  site.norm.x->name(), rank);
+                                  operand->name(), rank);
     return emission;
   }
   emission.call = SiteReplacement(site);

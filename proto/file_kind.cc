@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <iterator>
 #include <string>
 
 #include "proto/errors.h"
@@ -50,6 +51,10 @@ constexpr Magic kMagics[] = {
     {0, "\x80\x04\x95"sv, "a Python pickle", kExport},
     {0, "\x80\x05\x95"sv, "a Python pickle", kExport},
     {8, "{\""sv, "a safetensors file", kExport},
+    {0, "\x93NUMPY"sv, "a NumPy array", kExport},
+    {0, "ftrt"sv, "a TensorRT engine", "use the .onnx file it was built from"},
+    {0, "<?xml"sv, "XML (an OpenVINO model, perhaps)",
+     "use the .onnx file it was made from"},
     {4, "TFL3"sv, "a TensorFlow Lite model", "convert it to ONNX first"},
     {4, "ORTM"sv, "a model in ONNX Runtime's ORT format",
      "use the .onnx file it was made from"},
@@ -62,11 +67,43 @@ constexpr Magic kMagics[] = {
      "a program", "give an .onnx file"},
 };
 
+// What names of the files beside models end in.
+constexpr std::string_view kDataEndings[] = {".data", "_data", ".weight",
+                                             ".weights"};
+
 absl::Status NotAModel(std::string_view is, std::string_view hint) {
   return InvalidModel("is {}, not an ONNX model\nhint: {}", is, hint);
 }
 
+// Behind the varint or the bytes that begin at the position; npos if cut off.
+size_t SkipDims(std::string_view head, size_t at) {
+  if (head[at] == '\x0a') {  // packed
+    const size_t length =
+        at + 1 < head.size() ? static_cast<unsigned char>(head[at + 1]) : 0;
+    return at + 2 + length;
+  }
+  ++at;
+  while (at < head.size() && (static_cast<unsigned char>(head[at]) & 0x80) != 0)
+    ++at;
+  return at + 1;
+}
+
+// A TensorProto as test data are: dims, then a type where a model has a name.
+bool LooksLikeTensor(std::string_view head) {
+  size_t at = 0;
+  while (at < head.size() && (head[at] == '\x08' || head[at] == '\x0a'))
+    at = SkipDims(head, at);
+  return at + 1 < head.size() && head[at] == '\x10' && head[at + 1] > 0 &&
+         head[at + 1] < 0x20;
+}
+
 }  // namespace
+
+bool IsDataFileName(std::string_view path) {
+  return std::any_of(
+      std::begin(kDataEndings), std::end(kDataEndings),
+      [path](std::string_view ending) { return path.ends_with(ending); });
+}
 
 bool IsText(std::string_view head) {
   return std::all_of(head.begin(), head.end(), [](char c) {
@@ -96,6 +133,8 @@ absl::Status CheckKind(std::string_view head, uint64_t size) {
                      "inspect reads it as it is; optimize needs the model file "
                      "that onnx.parser makes of it");
   if (IsText(head)) return NotAModel("text", "give an .onnx file");
+  if (LooksLikeTensor(head))
+    return NotAModel("one tensor (a TensorProto)", "give an .onnx file");
   if (std::all_of(head.begin(), head.end(), [](char c) { return c == 0; })) {
     return NotAModel("zeros", kDownload);
   }

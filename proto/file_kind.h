@@ -24,6 +24,9 @@ namespace addnorm::proto {
 absl::Status CheckKind(std::string_view head, uint64_t size);
 absl::Status CheckKind(int fd, uint64_t size);
 
+// True for "model.onnx.data" and the like, which hold weights of a model.
+bool IsDataFileName(std::string_view path);
+
 // No control characters but white space.
 bool IsText(std::string_view head);
 

@@ -144,6 +144,12 @@ absl::StatusOr<std::shared_ptr<ModelFile>> ModelFile::FromDescriptor(
   if (!document.ok() || document->Children({&kRoot, 1}, Kind::kGraph).empty()) {
     RETURN_IF_ERROR(WithContext(CheckKind(own, file->size_), file->name_));
   }
+  if (!document.ok() && IsDataFileName(file->path_)) {
+    return InvalidModel(
+        "{}: is a data file, by its name, not an ONNX model\n"
+        "hint: give the .onnx file that it belongs to",
+        file->name_);
+  }
   if (!document.ok()) return WithContext(document.status(), file->name_);
   file->document_ = std::make_unique<Document>(*std::move(document));
   file->external_data_ = std::make_unique<ExternalData>(file->path_);

@@ -25,6 +25,7 @@ struct Block {
   std::string element = "float";
   std::string residual = "[B,S,4]";
   std::string branch = "[B,S,4]";
+  std::string sum = "";  // that of the residual
   std::string weight = "float[4] w = {1,2,3,4}";
   std::string epsilon = "1e-6";
   std::string outputs = "y, s";
@@ -34,8 +35,10 @@ std::string Text(const Block& block) {
   std::string outputs;
   for (const char* name : {"y", "s"}) {
     if (block.outputs.find(name) == std::string::npos) continue;
-    outputs += fmt::format("{}{}{} {}", outputs.empty() ? "" : ", ",
-                           block.element, block.residual, name);
+    const bool is_stale = !block.sum.empty() && name == std::string("s");
+    outputs +=
+        fmt::format("{}{}{} {}", outputs.empty() ? "" : ", ", block.element,
+                    is_stale ? block.sum : block.residual, name);
   }
   return fmt::format(
       R"(<ir_version: 8, opset_import: ["" : {0}]>
@@ -105,9 +108,16 @@ TEST_CASE("target ort refuses what it cannot prove", "[target]") {
   f64.weight = "double[4] w = {1,2,3,4}";
   Block scalar;
   scalar.weight = "float w = {2}";
+  Block stale_rank = rank4;
+  stale_rank.sum = "[1,B,4]";
+  Block stale_row;
+  stale_row.residual = stale_row.branch = "[B,S,2]";
+  stale_row.sum = "[B,S,4]";
   for (const Row& row :
        {Row{unknown, "are not known to have one shape"},
-        Row{rank4, "has rank 4"}, Row{row_unknown, "not known to be one row"},
+        Row{rank4, "has rank 4"}, Row{stale_rank, "has rank 4"},
+        Row{stale_row, "not known to be one row of 'a'"},
+        Row{row_unknown, "not known to be one row"},
         Row{f64, "no such operator for double"},
         Row{scalar, "not known to be one row"}}) {
     CHECK_THAT(Refusal(Target::kOrt, row.block), ContainsSubstring(row.reason));

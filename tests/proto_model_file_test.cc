@@ -67,6 +67,13 @@ TEST_CASE("files of other kinds are named in one line, with the way out",
       {"\x1c\0\0\0TFL3\0\0\0\0"s, "is a TensorFlow Lite model"},
       {"\x1c\0\0\0ORTM\0\0\0\0"s, "is a model in ONNX Runtime's ORT format"},
       {"GGUF\x03\0\0\0"s, "is a GGUF file"},
+      {"\x93NUMPY\x01\0v\0{'descr'"s, "is a NumPy array"},
+      {"ftrt\0\0\0\0"s, "is a TensorRT engine"},
+      {"<?xml version=\"1.0\"?><net/>", "is XML (an OpenVINO model, perhaps)"},
+      {"\x08\x02\x08\x80\x08\x10\x01\x42\x01xJ\x04\0\0\0\0"s,
+       "is one tensor (a TensorProto)"},
+      {"\x0a\x02\x01\x02\x10\x0a\x52\x04\0\0\0\0"s,
+       "is one tensor (a TensorProto)"},
       {"{\"error\": 1}\n", "is JSON"},
       {std::string(kText), "is a model as ONNX text"},
       {"this is not a model\n", "is text"},
@@ -81,6 +88,19 @@ TEST_CASE("files of other kinds are named in one line, with the way out",
     CHECK_THAT(Message(file.status()),
                ContainsSubstring("not an ONNX model\nhint: "));
   }
+}
+
+TEST_CASE("a data file is told from a damaged model by its name", "[proto]") {
+  const ScratchDirectory scratch;
+  const std::string bytes = "\x3f\x80\x01\x7f\x3f\x12";
+  for (const char* name : {"model.onnx.data", "model.onnx_data"}) {
+    const auto file = ModelFile::Open(scratch.Write(name, bytes));
+    CHECK_THAT(Message(file.status()), ContainsSubstring("is a data file"));
+    CHECK_THAT(Message(file.status()),
+               ContainsSubstring("hint: give the .onnx file"));
+  }
+  const auto file = ModelFile::Open(scratch.Write("model.onnx", bytes));
+  CHECK_THAT(Message(file.status()), ContainsSubstring("may be incomplete"));
 }
 
 TEST_CASE("a model whose first bytes look like something else is a model",

@@ -222,6 +222,7 @@ absl::StatusOr<OutputVerification> VerifyOutput(
                    Verify(loaded_a, &loaded_b, request));
   OutputVerification result;
   result.is_verified = IsVerified(done, options);
+  result.is_different = done.verdict == Verdict::kDifferent;
   // It goes to stderr then.
   if (!result.is_verified) terminal.color = terminal.color_errors;
   const VerifyNames names{options.in, options.out, CommandOf(options)};
@@ -231,7 +232,11 @@ absl::StatusOr<OutputVerification> VerifyOutput(
 }
 
 Failure NotVerified(const OptimizeResult& result) {
-  return {.error = "the output is not what the input is; nothing was written",
+  return {.error = result.verification->is_different
+                       ? "the output is not what the input is; nothing was "
+                         "written"
+                       : "it was not proven that the output is what the input "
+                         "is; nothing was written",
           .hint = result.target == "portable"
                       ? ""
                       : "operators of other targets round in their own way",

@@ -39,6 +39,7 @@ struct DataFileFacts {
 // NOLINTNEXTLINE(bugprone-exception-escape): see Answer
 struct OutputVerification {
   bool is_verified = false;
+  bool is_different = false;  // else it may be that it cannot be compared
   std::string text;
   nlohmann::ordered_json json;
 };
