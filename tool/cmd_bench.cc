@@ -24,6 +24,7 @@
 #include "tool/progress.h"
 #include "tool/report.h"
 #include "tool/run_inputs.h"
+#include "tool/simd_option.h"
 
 namespace addnorm::tool {
 namespace {
@@ -37,6 +38,7 @@ struct Options {
   bool quick = false;
   std::vector<std::string> recipes, types, shapes, caches;
   std::vector<int> threads;
+  std::string simd;
   std::optional<double> seconds;
   uint64_t seed = 0;
 };
@@ -168,6 +170,7 @@ absl::Status CheckOptions(const Options& options) {
 
 absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   RETURN_IF_ERROR(CheckOptions(options));
+  ApplySimd(options.simd);
   return options.kernel ? RunKernels(options, session)
                         : RunModel(options, session);
 }
@@ -216,6 +219,7 @@ RunFunction AddBench(CLI::App& app) {
       ->option_text("LIST")
       ->delimiter(',')
       ->check(CLI::Range(1, kMostThreads));
+  AddSimdOption(app, options->simd);
   app.add_option("--seconds", options->seconds,
                  "For a MODEL (default: 10) or each case of --kernel (1);\n"
                  "too few make no verdict")
