@@ -652,11 +652,11 @@ absl::StatusOr<std::vector<Number>> GraphNumbering::NumberBody(
     const ir::Node& call, const ir::Function& function,
     const std::vector<Number>& operands) {
   if (call_depth_ >= kMaxCallDepth)
-    return absl::ResourceExhaustedError("calls are nested too deep to compare");
+    return absl::UnimplementedError("calls are nested too deep to compare");
   numbering_.called_nodes_ +=
       static_cast<int64_t>(function.body.nodes().size());
   if (numbering_.called_nodes_ > kMaxCalledNodes)
-    return absl::ResourceExhaustedError("calls expand to too many nodes");
+    return absl::UnimplementedError("calls expand to too many nodes");
   const CallScope scope{&call, &function, call_};
   GraphNumbering body(numbering_, model_, side_, &scope, nullptr, depth_);
   body.SetCallDepth(call_depth_ + 1);

@@ -23,6 +23,7 @@ absl::Status InModel(std::string_view model, const absl::Status& status) {
 
 struct LockStep::State {
   Executor::Frame a, b;
+  Sharing sharing;
   size_t next_step_of_a = 0;
   // By slot of B: what A has for the value, until B comes to it.
   std::vector<Tensor> expected;
@@ -56,7 +57,8 @@ const ir::Value* LockStep::ExpectedOf(const ir::Value* value) const {
 }
 
 bool LockStep::IsShared(const State& state, const Step& step) const {
-  if (twins_.own.contains(step.node)) return false;
+  if (state.sharing == Sharing::kNothing || twins_.own.contains(step.node))
+    return false;
   for (const ir::Value* output : step.node->outputs()) {
     if (output != nullptr && TwinOf(output) == nullptr) return false;
   }
@@ -129,7 +131,8 @@ absl::Status LockStep::ShareConstants(State& state, const Step& step) {
 }
 
 absl::Status LockStep::RunStepOfB(State& state, const Step& step) {
-  RETURN_IF_ERROR(ShareConstants(state, step));
+  if (state.sharing == Sharing::kTwins)
+    RETURN_IF_ERROR(ShareConstants(state, step));
   RETURN_IF_ERROR(InModel("B", b_.RunStep(state.b, step)));
   ++state.result.b_nodes;
   for (size_t i = 0; i < step.outputs.size(); ++i) {
@@ -159,11 +162,11 @@ absl::Status LockStep::CompareOutputs(State& state) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<LockStepResult> LockStep::Run(
-    const std::vector<Tensor>& inputs) {
+absl::StatusOr<LockStepResult> LockStep::Run(const std::vector<Tensor>& inputs,
+                                             Sharing sharing) {
   ASSIGN_OR_RETURN(Executor::Frame a, a_.Begin(inputs));
   ASSIGN_OR_RETURN(Executor::Frame b, b_.Begin(inputs));
-  State state{std::move(a), std::move(b), 0, {}, {}, {}};
+  State state{std::move(a), std::move(b), sharing, 0, {}, {}, {}};
   state.expected.resize(b_.plan().slots.size());
   state.differs.resize(b_.plan().slots.size());
   for (const Step& step : b_.plan().steps) {

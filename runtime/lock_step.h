@@ -7,7 +7,9 @@
 // What both compute the same way from equal values is computed once, by A. B
 // runs only what is its own: nodes that are marked, or that A has no twin of,
 // and whatever depends on a value that turned out different. It decides nothing
-// about structure; the caller says which values are twins.
+// about structure; the caller says which values are twins. If the caller is
+// wrong, sharing hides it; a run apart, in which B computes all itself, does
+// not.
 //
 //   LockStep lock_step(*a, *b, twins);
 //   ASSIGN_OR_RETURN(LockStepResult result, lock_step.Run(inputs));
@@ -34,6 +36,11 @@ struct Twins {
   absl::flat_hash_set<const ir::Node*> own;
 };
 
+enum class Sharing {
+  kTwins,
+  kNothing  // not even weights
+};
+
 // What came of a value that B computed itself.
 struct ValueComparison {
   const ir::Value* value = nullptr;     // of B
@@ -57,7 +64,8 @@ class LockStep {
   LockStep(Executor& a, Executor& b, const Twins& twins);
 
   // Errors are those of the nodes, "A: …" or "B: …".
-  absl::StatusOr<LockStepResult> Run(const std::vector<Tensor>& inputs);
+  absl::StatusOr<LockStepResult> Run(const std::vector<Tensor>& inputs,
+                                     Sharing sharing = Sharing::kTwins);
 
  private:
   struct State;

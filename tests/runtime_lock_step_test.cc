@@ -41,9 +41,13 @@ class Pair {
     twins_.counterparts[b_->graph.FindValue(of_b)] = a_->graph.FindValue(of_a);
   }
 
-  absl::StatusOr<LockStepResult> Run() {
+  void SetTwin(std::string_view of_b, std::string_view of_a) {
+    twins_.values[b_->graph.FindValue(of_b)] = a_->graph.FindValue(of_a);
+  }
+
+  absl::StatusOr<LockStepResult> Run(Sharing sharing = Sharing::kTwins) {
     LockStep lock_step(*run_a_, *run_b_, twins_);
-    return lock_step.Run({MakeTensor<float>({2}, {1, 4})});
+    return lock_step.Run({MakeTensor<float>({2}, {1, 4})}, sharing);
   }
 
   const Executor& b() const { return *run_b_; }
@@ -52,7 +56,7 @@ class Pair {
  private:
   static std::string Whole(std::string_view nodes) {
     return std::string(R"(<ir_version: 8, opset_import: ["" : 17]>
-      main (float[2] x) => (float[2] y) <float[2] w = {3, 5}> )") +
+      main (float[2] x) => (float[2] y) <float[2] w = {3, 5}, float[2] v = {7, 2}> )") +
            std::string(nodes);
   }
 
@@ -99,6 +103,39 @@ TEST_CASE("what depends on a difference is B's own", "[lock_step]") {
     CHECK_FALSE(own.comparison.is_equal());
   CHECK_FALSE(marked.outputs[0].is_equal());
   CHECK(marked.outputs[0].different == 2);
+}
+
+TEST_CASE("nothing shared: a node that is wrongly called a twin shows",
+          "[lock_step]") {
+  Pair pair(kModel, "{ s = Add(x, w) t = Sub(s, w) u = Sqrt(t) y = Neg(u) }");
+  REQUIRE(pair.Run().value().outputs[0].is_equal());
+  const LockStepResult apart = pair.Run(Sharing::kNothing).value();
+  CHECK(apart.b_nodes == 4);
+  REQUIRE(apart.own.size() == 4);
+  CHECK(apart.own[0].comparison.is_equal());
+  CHECK_FALSE(apart.own[1].comparison.is_equal());
+  CHECK(apart.own[1].value->name() == "t");
+  CHECK(apart.own[1].are_twins);
+  CHECK_FALSE(apart.outputs[0].is_equal());
+}
+
+TEST_CASE("nothing shared: a weight that is wrongly called a twin shows",
+          "[lock_step]") {
+  Pair pair(kModel, "{ s = Add(x, v) t = Mul(s, v) u = Sqrt(t) y = Neg(u) }");
+  pair.SetTwin("v", "w");
+  pair.SetOwn("s");
+  pair.SetOwn("t");
+  CHECK(pair.Run().value().outputs[0].is_equal());
+  CHECK_FALSE(pair.Run(Sharing::kNothing).value().outputs[0].is_equal());
+}
+
+TEST_CASE("nothing shared: models that are the same are equal", "[lock_step]") {
+  const LockStepResult apart =
+      Pair(kModel, kModel).Run(Sharing::kNothing).value();
+  CHECK(apart.b_nodes == 4);
+  CHECK(apart.own.size() == 4);
+  for (const ValueComparison& own : apart.own) CHECK(own.comparison.is_equal());
+  CHECK(apart.outputs[0].is_equal());
 }
 
 TEST_CASE("where values are equal again, nodes are shared again",

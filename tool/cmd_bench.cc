@@ -29,6 +29,7 @@
 #include "tool/progress.h"
 #include "tool/report.h"
 #include "tool/run_inputs.h"
+#include "tool/simd_option.h"
 
 namespace addnorm::tool {
 namespace {
@@ -42,6 +43,7 @@ struct Options {
   bool quick = false;
   std::vector<std::string> recipes, types, shapes, caches;
   std::vector<int> threads;
+  std::string simd;
   std::optional<double> seconds;
   uint64_t seed = 0;
   std::vector<std::string> against;
@@ -247,6 +249,7 @@ absl::Status CheckOptions(const Options& options, bool json) {
 
 absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   RETURN_IF_ERROR(CheckOptions(options, session.json));
+  ApplySimd(options.simd);
   return options.kernel ? RunKernels(options, session)
                         : RunModel(options, session);
 }
@@ -298,6 +301,7 @@ RunFunction AddBench(CLI::App& app) {
       ->option_text("LIST")
       ->delimiter(',')
       ->check(CLI::Range(1, kMostThreads));
+  AddSimdOption(app, options->simd);
   app.add_option("--seconds", options->seconds,
                  "For a MODEL (default: 10) or each case of --kernel (1);\n"
                  "too few make no verdict")

@@ -28,6 +28,7 @@
 #include "tool/progress.h"
 #include "tool/run_inputs.h"
 #include "tool/run_report.h"
+#include "tool/simd_option.h"
 
 namespace addnorm::tool {
 namespace {
@@ -44,6 +45,7 @@ struct Options {
   uint64_t seed = 0;
   std::vector<std::string> dims;
   std::optional<int> threads;
+  std::string simd;
   bool profile = false;
   bool plan = false;
 };
@@ -201,6 +203,7 @@ void WarnOfUnusedFiles(const RunResult& result, const std::string& folder) {
 }
 
 absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
+  ApplySimd(options.simd);
   InputRequest request{.folder = options.inputs, .seed = options.seed};
   ASSIGN_OR_RETURN(request.dims, ParseDims(options.dims));
   ASSIGN_OR_RETURN(auto file, proto::OpenModelOrText(options.model));
@@ -268,6 +271,7 @@ RunFunction AddRun(CLI::App& app) {
   app.add_option("--threads", options->threads, "Default: all cores")
       ->option_text("N")
       ->check(CLI::Range(1, kMostThreads));
+  AddSimdOption(app, options->simd);
   app.add_flag("--profile", options->profile,
                "Time of each operator and of the slowest nodes");
   app.add_flag("--plan", options->plan,

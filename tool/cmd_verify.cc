@@ -18,6 +18,7 @@
 #include "tool/fusion.h"
 #include "tool/reduce.h"
 #include "tool/run_inputs.h"
+#include "tool/simd_option.h"
 #include "tool/verification.h"
 #include "tool/verify_report.h"
 
@@ -32,6 +33,7 @@ struct Options {
   std::vector<std::string> dims;
   int rounds = 3;
   std::optional<int> threads;
+  std::string simd;
   uint64_t max_ulps = 0;
   bool strict_nan = false;
   bool require_proof = false;
@@ -50,6 +52,7 @@ std::string CommandOf(const Options& options) {
   command +=
       fmt::format(" --seed {} --rounds {}", options.seed, options.rounds);
   for (const std::string& dim : options.dims) command += " --dim " + dim;
+  if (!options.simd.empty()) command += " --simd " + options.simd;
   return command;
 }
 
@@ -109,6 +112,7 @@ void NoteReduction(const absl::Status& status, const Options& options,
 }
 
 absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
+  ApplySimd(options.simd);
   VerifyRequest request;
   request.inputs.folder = options.inputs;
   request.inputs.seed = options.seed;
@@ -177,6 +181,7 @@ RunFunction AddVerify(CLI::App& app) {
   app.add_option("--threads", options->threads, "Default: all cores")
       ->option_text("N")
       ->check(CLI::Range(1, kMostThreads));
+  AddSimdOption(app, options->simd);
   app.add_option("--max-ulp", options->max_ulps,
                  "Allow outputs to differ by so many units in the last place")
       ->option_text("N")

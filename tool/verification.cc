@@ -3,6 +3,7 @@
 #include "tool/verification.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -11,6 +12,7 @@
 #include "passes/ir/printable.h"
 #include "passes/ir/status_macros.h"
 #include "proto/infer_types.h"
+#include "tool/exit_code.h"
 #include "tool/report.h"
 #include "tool/structure_check.h"
 
@@ -22,11 +24,45 @@ using runtime::Executor;
 
 // Rows so small that epsilon counts as much as the mean of their squares.
 constexpr double kSmallScale = 0x1p-10;
+// A first round that takes longer is not run once more, apart.
+constexpr double kCheapSeconds = 1;
 constexpr int kOtherSizeRound = 1;
 constexpr int kSmallRound = 2;
 
 std::string Message(const absl::Status& status) {
   return std::string(status.message());
+}
+
+// A node of B failed on values that A computes; its operator is there.
+bool IsFailureOfB(const absl::Status& status) {
+  return !absl::IsUnimplemented(status) && Message(status).rfind("B: ", 0) == 0;
+}
+
+// What says something of the models, and no more than that a layer cannot be
+// run. The rest is the file system, memory, a signal, our own bugs.
+bool IsOfModel(const absl::Status& status) {
+  return ToExitCode(status.code()) == ExitCode::kModel;
+}
+
+// Made by no node, input or initializer; ONNX has no such outputs, but files
+// do.
+bool IsMadeByNothing(const ir::Value& value) {
+  return value.producer() == nullptr && !value.is_input() &&
+         value.initializer() == nullptr && !value.is_sparse_initializer();
+}
+
+// An output that neither has is nothing that could be equal.
+absl::Status CheckOutputs(const ir::Model& a, const ir::Model& b) {
+  const auto& outputs_a = a.graph.outputs();
+  const auto& outputs_b = b.graph.outputs();
+  for (size_t i = 0; i < std::min(outputs_a.size(), outputs_b.size()); ++i) {
+    if (!IsMadeByNothing(*outputs_a[i]) || !IsMadeByNothing(*outputs_b[i]))
+      continue;
+    return absl::InvalidArgumentError(fmt::format(
+        "output '{}' is made by no node, input or initializer, in A nor in B",
+        ir::Printable(outputs_b[i]->name())));
+  }
+  return absl::OkStatus();
 }
 
 // True if the node is, or has somewhere in it, a call of a fused op.
@@ -88,36 +124,42 @@ class Verifier {
            const VerifyRequest& request, Verification& result)
       : a_(a), b_(b), request_(request), result_(result) {}
 
-  void CompareStructures(bool is_itself);
-  void CompareKernels();
-  void CompareRuns();
+  // Errors are none of the models.
+  absl::Status CompareStructures(bool is_itself);
+  absl::Status CompareKernels();
+  absl::Status CompareRuns();
   absl::Status CheckRequest() const;
   Verdict Decide() const;
 
  private:
   absl::Status RunRounds();
   absl::Status RunRound(runtime::LockStep& lock_step, int round);
-  void Summarise(const Round& round);
+  absl::Status RunApart(Executor& a, const runtime::Twins& twins);
+  void Summarise(const runtime::LockStepResult& ran, int round, int64_t& words);
 
   const LoadedModel& a_;
   const LoadedModel& b_;
   const VerifyRequest& request_;
   Verification& result_;
+  double seconds_ = 0;  // of the first round
 };
 
-void Verifier::CompareStructures(bool is_itself) {
+absl::Status Verifier::CompareStructures(bool is_itself) {
   absl::StatusOr<passes::Structure> structure = CheckStructure(a_, b_);
   if (structure.ok()) {
     result_.structure = *std::move(structure);
-  } else {
+  } else if (IsOfModel(structure.status())) {
     result_.structure_reason = Message(structure.status());
+  } else {
+    return structure.status();
   }
-  if (!is_itself) return;
+  if (!is_itself) return absl::OkStatus();
   for (const ir::Value* value : a_.model->graph.values())
     result_.structure.twins[value] = value;
+  return absl::OkStatus();
 }
 
-void Verifier::CompareKernels() {
+absl::Status Verifier::CompareKernels() {
   FusedCalls found = FusedCallsOf(*b_.model);
   if (found.unknown > 0) {
     // What it does not find stays unknown.
@@ -128,7 +170,7 @@ void Verifier::CompareKernels() {
       CheckKernels(*b_.model, found.kinds, request_.inputs.seed);
   if (!check.ok()) {
     result_.kernels_reason = Message(check.status());
-    return;
+    return IsOfModel(check.status()) ? absl::OkStatus() : check.status();
   }
   result_.kernels = *std::move(check);
   result_.kernels.calls_left_out = found.unknown;
@@ -139,9 +181,11 @@ void Verifier::CompareKernels() {
         fmt::format("types or row length are not known ({} of fused ops)",
                     Plural(found.calls, "call"));
   }
+  return absl::OkStatus();
 }
 
-void Verifier::Summarise(const Round& round) {
+void Verifier::Summarise(const runtime::LockStepResult& ran, int round,
+                         int64_t& words) {
   const auto see = [&](const Comparison& comparison, const ir::Value* value,
                        const ir::Value* expected, const std::string& place) {
     if (!result_.first_place.empty() || comparison.is_equal()) return;
@@ -149,21 +193,21 @@ void Verifier::Summarise(const Round& round) {
     result_.first = comparison;
     result_.first_value = value;
     result_.first_expected = expected;
-    result_.first_round = static_cast<int>(result_.rounds.size());
+    result_.first_round = round;
   };
   const auto add = [&](const Comparison& comparison) {
     result_.difference.Add(comparison);
-    result_.words += comparison.elements;
+    words += comparison.elements;
   };
-  for (const runtime::ValueComparison& own : round.result.own) {
+  for (const runtime::ValueComparison& own : ran.own) {
     see(own.comparison, own.value, own.expected, PlaceOf(own));
     if (own.are_twins) add(own.comparison);
   }
-  for (size_t i = 0; i < round.result.outputs.size(); ++i) {
+  for (size_t i = 0; i < ran.outputs.size(); ++i) {
     const ir::Value* output = b_.model->graph.outputs()[i];
-    see(round.result.outputs[i], output, a_.model->graph.outputs()[i],
+    see(ran.outputs[i], output, a_.model->graph.outputs()[i],
         fmt::format("output '{}'", ir::Printable(output->name())));
-    add(round.result.outputs[i]);
+    add(ran.outputs[i]);
   }
   // Counterparts that differ without a consequence are no difference.
   if (result_.difference.is_equal()) {
@@ -172,11 +216,13 @@ void Verifier::Summarise(const Round& round) {
   }
 }
 
-// Inputs that were asked for and cannot be are the caller's mistake.
+// Inputs that were asked for and cannot be are the caller's mistake, but for
+// those that cannot be run in any case.
 absl::Status Verifier::CheckRequest() const {
   if (request_.inputs.folder.empty() && request_.inputs.dims.empty())
     return absl::OkStatus();
-  return GatherInputs(*a_.model, request_.inputs).status();
+  const absl::Status status = GatherInputs(*a_.model, request_.inputs).status();
+  return absl::IsUnimplemented(status) ? absl::OkStatus() : status;
 }
 
 absl::Status Verifier::RunRound(runtime::LockStep& lock_step, int round) {
@@ -187,9 +233,38 @@ absl::Status Verifier::RunRound(runtime::LockStep& lock_step, int round) {
   if (round == kSmallRound) inputs.scale = kSmallScale;
   ASSIGN_OR_RETURN(const RunInputs gathered, GatherInputs(*a_.model, inputs));
   Round done{inputs.seed, inputs.scale, gathered.dims, {}};
+  const auto start = std::chrono::steady_clock::now();
   ASSIGN_OR_RETURN(done.result, lock_step.Run(gathered.tensors));
-  Summarise(done);
+  if (round == 0)
+    seconds_ =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+            .count();
+  Summarise(done.result, round, result_.words);
   result_.rounds.push_back(std::move(done));
+  return absl::OkStatus();
+}
+
+absl::Status Verifier::RunApart(Executor& a, const runtime::Twins& twins) {
+  if (twins.values.empty()) {
+    result_.apart.reason = "nothing was shared";
+    return absl::OkStatus();
+  }
+  if (seconds_ > kCheapSeconds) {
+    result_.apart.reason =
+        fmt::format("the first round took longer than {} s", kCheapSeconds);
+    return absl::OkStatus();
+  }
+  // Weights are twins too: they are read again, but not kept twice.
+  ASSIGN_OR_RETURN(const auto b,
+                   Executor::Create(*b_.model, {.threads = request_.threads,
+                                                .keeps_weights = false}));
+  ASSIGN_OR_RETURN(const RunInputs gathered,
+                   GatherInputs(*a_.model, request_.inputs));
+  runtime::LockStep lock_step(a, *b, twins);
+  ASSIGN_OR_RETURN(const runtime::LockStepResult ran,
+                   lock_step.Run(gathered.tensors, runtime::Sharing::kNothing));
+  Summarise(ran, 0, result_.apart.words);
+  result_.apart.b_nodes = ran.b_nodes;
   return absl::OkStatus();
 }
 
@@ -207,29 +282,32 @@ absl::Status Verifier::RunRounds() {
     const absl::Status status = RunRound(lock_step, round);
     if (status.ok()) continue;
     // A second size may be one that the model does not take.
-    if (round != kOtherSizeRound) return status;
+    if (round != kOtherSizeRound || !IsOfModel(status)) return status;
     result_.run_reason = fmt::format("second size: {}", Message(status));
   }
-  return absl::OkStatus();
+  return RunApart(*a, twins);
 }
 
-void Verifier::CompareRuns() {
+absl::Status Verifier::CompareRuns() {
   if (a_.model->graph.outputs().size() != b_.model->graph.outputs().size() ||
       a_.model->graph.inputs().size() != b_.model->graph.inputs().size()) {
     result_.run_reason = "inputs or outputs differ in number";
-    return;
+    return absl::OkStatus();
   }
   const absl::Status status = RunRounds();
-  if (status.ok()) return;
+  if (!IsOfModel(status)) return status;
   result_.run_reason = Message(status);
-  result_.only_b_fails =
-      !absl::IsUnimplemented(status) && result_.run_reason.rfind("B: ", 0) == 0;
+  result_.apart.reason = "not every round could be run";
+  result_.only_b_fails = IsFailureOfB(status);
+  return absl::OkStatus();
 }
 
 Verdict Verifier::Decide() const {
   if (!result_.difference.is_equal_but_for_nans() ||
       !result_.kernels.is_equal())
     return Verdict::kDifferent;
+  // Then it is not the same, whatever the structure says.
+  if (result_.only_b_fails) return Verdict::kNotComparable;
   const bool is_compared = result_.structure_reason.empty();
   if (is_compared && result_.structure.is_equal()) return Verdict::kProven;
   const auto is_interface = [](const passes::StructureDifference& difference) {
@@ -264,14 +342,15 @@ std::string_view Name(Verdict verdict) {
 absl::StatusOr<Verification> Verify(const LoadedModel& a, const LoadedModel* b,
                                     const VerifyRequest& request) {
   Verification result;
+  RETURN_IF_ERROR(CheckOutputs(*a.model, b == nullptr ? *a.model : *b->model));
   Verifier verifier(a, b == nullptr ? a : *b, request, result);
-  verifier.CompareStructures(/*is_itself=*/b == nullptr);
+  RETURN_IF_ERROR(verifier.CompareStructures(/*is_itself=*/b == nullptr));
   if (request.structure_only) {
     result.kernels_reason = result.run_reason = "--structure-only";
   } else {
     RETURN_IF_ERROR(verifier.CheckRequest());
-    verifier.CompareKernels();
-    verifier.CompareRuns();
+    RETURN_IF_ERROR(verifier.CompareKernels());
+    RETURN_IF_ERROR(verifier.CompareRuns());
   }
   result.verdict = verifier.Decide();
   return result;

@@ -49,6 +49,15 @@ struct Round {
   runtime::LockStepResult result;
 };
 
+// The first round once more, with nothing shared: B computes all of it itself,
+// so that a proof that is wrong cannot hide what it says is equal.
+struct ApartRound {
+  // "" if it was run; else why it was not.
+  std::string reason;
+  int64_t b_nodes = 0;
+  int64_t words = 0;  // of all values of B that A has too
+};
+
 struct Verification {
   Verdict verdict = Verdict::kNotComparable;
   // "" where the layer ran; else why it did not.
@@ -58,6 +67,7 @@ struct Verification {
   passes::Structure structure;
   KernelCheck kernels;
   std::vector<Round> rounds;
+  ApartRound apart;
   // Words of outputs and of results of B's own nodes, compared in all rounds.
   int64_t words = 0;
   // All differences of the runs together.
@@ -76,7 +86,8 @@ struct Verification {
 };
 
 // Without b, a is compared with itself run node by node: its fused ops with
-// their bodies. Errors only where nothing can be said at all.
+// their bodies. Errors only where nothing can be said at all: of the file
+// system, and for outputs that nothing makes.
 absl::StatusOr<Verification> Verify(const LoadedModel& a, const LoadedModel* b,
                                     const VerifyRequest& request);
 

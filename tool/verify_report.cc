@@ -102,6 +102,14 @@ std::string KernelsText(const Verification& done, size_t width) {
   return text;
 }
 
+std::string ApartText(const ApartRound& apart) {
+  if (!apart.reason.empty())
+    return fmt::format("no round with nothing shared: {}", apart.reason);
+  return fmt::format(
+      "1 round with nothing shared: {} of B compute {} words by themselves",
+      Plural(apart.b_nodes, "node"), apart.words);
+}
+
 std::string RunText(const Verification& done, size_t width) {
   if (done.rounds.empty()) {
     return Paragraph("  run        ", "not compared: " + done.run_reason,
@@ -114,7 +122,7 @@ std::string RunText(const Verification& done, size_t width) {
       Plural(first.b_nodes, "node"));
   if (!done.run_reason.empty())
     text += Paragraph("             ", done.run_reason, width);
-  return text;
+  return text + Paragraph("             ", ApartText(done.apart), width);
 }
 
 std::string DifferenceText(const Verification& done, const VerifyNames& names,
@@ -227,12 +235,20 @@ Json RoundJson(const Round& round) {
           {"own_values", std::move(own)}};
 }
 
+Json ApartJson(const ApartRound& apart) {
+  if (!apart.reason.empty())
+    return {{"compared", false}, {"reason", apart.reason}};
+  return {
+      {"compared", true}, {"nodes_b", apart.b_nodes}, {"words", apart.words}};
+}
+
 Json RunJson(const Verification& done) {
   Json rounds = Json::array();
   for (const Round& round : done.rounds) rounds.push_back(RoundJson(round));
   Json json = {{"compared", !done.rounds.empty()},
                {"words", done.words},
                {"rounds", std::move(rounds)}};
+  if (!done.rounds.empty()) json["nothing_shared"] = ApartJson(done.apart);
   if (!done.run_reason.empty()) json["reason"] = done.run_reason;
   if (!done.first_place.empty()) {
     json["first_difference"] = {{"place", done.first_place}};

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/simd_target.h"
 
+#include "passes/ir/check.h"
 #include "runtime/kernels/highway_targets.h"
 // After the above.
 #include "hwy/highway.h"
@@ -19,10 +20,19 @@ std::vector<SimdTarget> SimdTargets() {
   return targets;
 }
 
-UseSimdTarget::UseSimdTarget(const SimdTarget& target) {
+void ChooseSimdTarget(std::string_view name) {
+  for (const SimdTarget& target : SimdTargets()) {
+    if (target.name == name)
+      return hwy::SetSupportedTargetsForTest(target.mask);
+  }
+  ADDNORM_CHECK(false, "not a name of SimdTargets()");
+}
+
+UseSimdTarget::UseSimdTarget(const SimdTarget& target)
+    : before_(hwy::SupportedTargets()) {
   hwy::SetSupportedTargetsForTest(target.mask);
 }
 
-UseSimdTarget::~UseSimdTarget() { hwy::SetSupportedTargetsForTest(0); }
+UseSimdTarget::~UseSimdTarget() { hwy::SetSupportedTargetsForTest(before_); }
 
 }  // namespace addnorm::runtime

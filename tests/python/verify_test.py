@@ -37,6 +37,15 @@ class OptionsTest(VerifyTest):
         self.assertGreater(report["run"]["rounds"][0]["nodes_b"], 0)
         self.assertGreater(report["kernels"]["words"], 0)
 
+    def test_one_round_shares_nothing(self):
+        original, fused, path = self.fuse("llama-dynamo-f16")
+        report = self.verify(original, path, status=0)
+        apart = report["run"]["nothing_shared"]
+        self.assertEqual((apart["compared"], apart["nodes_b"]), (True, len(fused.graph.node)))
+        self.assertLess(report["run"]["rounds"][0]["nodes_b"], apart["nodes_b"])
+        text = addnorm.run("verify", original, path).stdout
+        self.assertIn(f"1 round with nothing shared: {apart['nodes_b']} nodes", " ".join(text.split()))
+
     def test_structure_only_runs_nothing(self):
         original, path = self.mutant("llama-dynamo-f16", mutants.epsilon_one_ulp)
         report = self.verify(original, path, "--structure-only", status=1)
@@ -93,7 +102,7 @@ class ReportTest(VerifyTest):
         self.assertEqual(set(report["structure"]), {"compared", "equal", "differences", "more", "swapped_operands"})
         self.assertEqual(set(report["kernels"]), {"compared", "words", "calls_left_out", "targets", "results"})
         self.assertEqual(set(report["kernels"]["results"][0]), {"op", "rows", "has_kernel", "comparison"})
-        self.assertEqual(set(report["run"]), {"compared", "words", "rounds"})
+        self.assertEqual(set(report["run"]), {"compared", "words", "rounds", "nothing_shared"})
         self.assertEqual(set(report["run"]["rounds"][0]),
                          {"seed", "scale", "dims", "nodes_a", "nodes_b", "outputs", "own_values"})
         mutants.wrong_axis(fused)
