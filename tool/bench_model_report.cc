@@ -101,11 +101,13 @@ std::string ToText(const ModelBench& bench, const MachineFacts& machine,
                      terminal.Paint(Style::kStrong, name) + "\n";
   text += Paragraph(
       "",
-      fmt::format("{}, {} {}, {} of {}{}{}", Plural(bench.sites, "site"),
-                  Plural(bench.threads, "thread"), CoresText(bench.cores),
+      fmt::format("{}, {} {}, {} of {}, {} time{}{}",
+                  Plural(bench.sites, "site"), Plural(bench.threads, "thread"),
+                  CoresText(bench.cores),
                   Plural(static_cast<int64_t>(bench.whole.rounds()), "round"),
-                  Plural(bench.whole.calls, "run"), dims.empty() ? "" : "; ",
-                  dims),
+                  Plural(bench.whole.calls, "run"),
+                  bench.uses_processor_time() ? "processor" : "wall",
+                  dims.empty() ? "" : "; ", dims),
       width);
   text += TimesText(bench, width);
   const auto line = [&](std::string_view first, const std::string& words) {
@@ -139,6 +141,7 @@ Json ToJson(const ModelBench& bench, const MachineFacts& machine) {
   json["has_same_bits"] = bench.has_same_bits;
   json["others"] = ToJson(bench.others, bench.whole);
   json["not_run"] = bench.not_run;
+  json["clock"] = bench.uses_processor_time() ? "processor" : "wall";
   json["pinned_to_cores"] = bench.cores;
   json["usage"] = ToJson(bench.usage);
   json["site_share"] = SiteShare(bench);
