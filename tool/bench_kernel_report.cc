@@ -9,6 +9,7 @@
 #include "fmt/format.h"
 #include "passes/ir/printable.h"
 #include "runtime/tensor.h"
+#include "tool/bench_other_report.h"
 #include "tool/report.h"
 
 namespace addnorm::tool {
@@ -213,29 +214,6 @@ std::vector<std::string> ArmRow(const KernelCase& result, size_t arm) {
   return row;
 }
 
-// How many bytes it moves is not known.
-std::vector<std::string> OtherRow(const KernelCase& result, size_t arm) {
-  const ArmTimes& times = result.times.arms[arm];
-  return {times.name,
-          ShortSeconds(times.Median()),
-          "",
-          "",
-          "",
-          RatioText(result.times.Estimate(arm, 0)),
-          times.base == arm ? "" : RatioText(result.times.Estimate(arm))};
-}
-
-std::string OtherText(const KernelCase& result, const OtherArm& other) {
-  const ArmTimes& times = result.times.arms[other.arm];
-  std::string text = ResultsText(other.results);
-  if (times.base != other.arm) {
-    text += fmt::format("; against {}: {}", result.times.arms[times.base].name,
-                        InWords(result.times.Estimate(other.arm),
-                                result.times.Judge(other.arm)));
-  }
-  return text;
-}
-
 // What cannot be done with fewer bytes, nor by an op that does anything.
 std::string CopyText(const KernelCase& result) {
   const auto ratio = [&](size_t arm) {
@@ -255,7 +233,7 @@ std::string CaseText(const KernelCase& result, const MachineFacts& machine,
   for (size_t arm = 0; arm < kPairArmCount; ++arm)
     table.AddRow(ArmRow(result, arm));
   for (const OtherArm& other : result.others)
-    table.AddRow(OtherRow(result, other.arm));
+    table.AddRow(OtherRow(other, result.times));
   std::string text = terminal.Paint(Style::kStrong, Title(result)) + "\n" +
                      Paragraph("", CaseFacts(result), terminal.width) +
                      table.Render(terminal.width);
@@ -274,10 +252,8 @@ std::string CaseText(const KernelCase& result, const MachineFacts& machine,
   line("fusing      ", fmt::format("plain stores: {}", Gain(result, kPlain)));
   line("            ", fmt::format("streaming: {}", Gain(result, kStreaming)));
   line("            ", fmt::format("in place: {}", Gain(result, kInPlace)));
-  for (const OtherArm& other : result.others)
-    line(fmt::format("{:11} ", other.name), OtherText(result, other));
-  for (const std::string& reason : result.not_run) line("not run     ", reason);
-  return text;
+  return text +
+         ToText(result.others, result.not_run, result.times, terminal.width);
 }
 
 struct Tally {
@@ -327,14 +303,6 @@ std::string SummaryText(const std::vector<KernelCase>& cases, size_t width) {
 
 // ---- JSON
 
-Json ToJson(const PairedEstimate& estimate) {
-  return {{"rounds", estimate.rounds},
-          {"ratio", estimate.ratio},
-          {"sign_interval", {estimate.sign.low, estimate.sign.high}},
-          {"bootstrap_interval",
-           {estimate.bootstrap.low, estimate.bootstrap.high}}};
-}
-
 Json ArmToJson(const KernelCase& result, size_t arm) {
   const PairArm& known = kPairArms[arm];
   const ArmTimes& times = result.times.arms[arm];
@@ -363,22 +331,16 @@ Json ArmToJson(const KernelCase& result, size_t arm) {
   return json;
 }
 
-Json OtherToJson(const KernelCase& result, const OtherArm& other) {
-  const ArmTimes& times = result.times.arms[other.arm];
+// How many bytes it moves is not known.
+Json OtherArmToJson(const KernelCase& result, size_t arm) {
+  const ArmTimes& times = result.times.arms[arm];
   const double seconds = times.Median();
   return {{"name", times.name},
           {"is_probe", false},
           {"median_seconds", seconds},
           {"nanoseconds_per_row",
            1e9 * seconds / static_cast<double>(result.shape.rows)},
-          {"against_unfused", ToJson(result.times.Estimate(other.arm, 0))},
-          {"same_runtime",
-           {{"base", result.times.arms[times.base].name},
-            {"estimate", ToJson(result.times.Estimate(other.arm))},
-            {"verdict", runtime::VerdictName(result.times.Judge(other.arm))}}},
-          {"has_same_bits", other.results.is_equal()},
-          {"results", ResultsText(other.results)},
-          {"max_ulps", other.results.max_ulps},
+          {"against_unfused", ToJson(result.times.Estimate(arm, 0))},
           {"seconds", times.processes}};
 }
 
@@ -388,7 +350,7 @@ Json CaseToJson(const KernelCase& result, const MachineFacts& machine) {
   for (size_t arm = 0; arm < kPairArmCount; ++arm)
     arms.push_back(ArmToJson(result, arm));
   for (const OtherArm& other : result.others)
-    arms.push_back(OtherToJson(result, other));
+    arms.push_back(OtherArmToJson(result, other.arm));
   return {{"recipe", result.recipe},
           {"type", TypeWord(result.setting.recipe.type)},
           {"rows", result.shape.rows},
@@ -405,6 +367,7 @@ Json CaseToJson(const KernelCase& result, const MachineFacts& machine) {
           {"limiter", limit.text},
           {"pinned_to_cores", result.cores},
           {"usage", tool::ToJson(result.usage)},
+          {"others", ToJson(result.others, result.times)},
           {"not_run", result.not_run},
           {"arms", std::move(arms)}};
 }

@@ -141,15 +141,7 @@ class ModelBencher {
     for (const OtherModel& other : others_.models)
       arms.push_back(MakeArm(other));
     const UsageMeter meter;
-    runtime::Timings timings =
-        runtime::Interleave(arms, {.seconds = request_.seconds,
-                                   .least_rounds = request_.least_rounds,
-                                   .seed = request_.inputs.seed,
-                                   .on_progress = [this](double share) {
-                                     if (request_.on_progress)
-                                       request_.on_progress(share);
-                                     return failure_.ok();
-                                   }});
+    runtime::Timings timings = runtime::Interleave(arms, Options());
     result_.usage = meter.Take();
     RETURN_IF_ERROR(failure_);
     runtime::Timings of_sites = timings;
@@ -169,6 +161,21 @@ class ModelBencher {
     for (size_t i = 0; i < expected.size(); ++i)
       all.Add(runtime::Compare(expected[i], found[i]));
     return all;
+  }
+
+  runtime::BenchOptions Options() {
+    runtime::BenchOptions options{.seconds = request_.seconds,
+                                  .least_rounds = request_.least_rounds,
+                                  .seed = request_.inputs.seed};
+    options.on_progress = [this](double share) {
+      if (request_.on_progress) request_.on_progress(share);
+      return failure_.ok();
+    };
+    if (result_.uses_processor_time()) {
+      options.now = runtime::ProcessorSeconds;
+      options.wall = runtime::SteadySeconds;
+    }
+    return options;
   }
 
   // ONNX Runtime's arms are compared with its first, the unfused one.

@@ -49,6 +49,8 @@ struct ModelBench {
   RunInputs inputs;
   uint64_t seed = 0;
   int threads = 1;
+  // Of whole runs; sites are always timed by the wall's clock.
+  bool uses_processor_time() const { return threads == 1; }
   BenchCase whole;  // seconds of a run
   BenchCase parts;  // of these, in the sites
   // Of values, without weights and inputs.

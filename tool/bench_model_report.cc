@@ -7,6 +7,7 @@
 #include "fmt/format.h"
 #include "passes/ir/printable.h"
 #include "tool/bench_kernel_report.h"
+#include "tool/bench_other_report.h"
 #include "tool/report.h"
 
 namespace addnorm::tool {
@@ -67,47 +68,13 @@ std::string InWords(const BenchCase& times) {
                        times.Judge(kFusedModel, kUnfusedModel));
 }
 
-std::string OtherText(const BenchCase& times, const OtherArm& other) {
-  const ArmTimes& arm = times.arms[other.arm];
-  std::string text = ResultsText(other.results);
-  if (arm.base != other.arm) {
-    text += fmt::format(
-        "; against {}: {}", times.arms[arm.base].name,
-        tool::InWords(times.Estimate(other.arm), times.Judge(other.arm)));
-  }
-  return text;
-}
-
-Json OthersToJson(const ModelBench& bench) {
-  Json others = Json::array();
-  for (const OtherArm& other : bench.others) {
-    const ArmTimes& arm = bench.whole.arms[other.arm];
-    others.push_back(
-        {{"name", other.name},
-         {"base", bench.whole.arms[arm.base].name},
-         {"ratio", bench.whole.Estimate(other.arm).ratio},
-         {"verdict", runtime::VerdictName(bench.whole.Judge(other.arm))},
-         {"has_same_bits", other.results.is_equal()},
-         {"results", ResultsText(other.results)},
-         {"max_ulps", other.results.max_ulps}});
-  }
-  return others;
-}
-
 Json CaseToJson(const char* what, const BenchCase& times) {
   Json arms = Json::array();
   for (size_t arm = 0; arm < times.arms.size(); ++arm) {
-    const runtime::PairedEstimate estimate = times.Estimate(arm, 0);
-    arms.push_back(
-        {{"name", times.arms[arm].name},
-         {"median_seconds", times.arms[arm].Median()},
-         {"against_unfused",
-          {{"rounds", estimate.rounds},
-           {"ratio", estimate.ratio},
-           {"sign_interval", {estimate.sign.low, estimate.sign.high}},
-           {"bootstrap_interval",
-            {estimate.bootstrap.low, estimate.bootstrap.high}}}},
-         {"seconds", times.arms[arm].processes}});
+    arms.push_back({{"name", times.arms[arm].name},
+                    {"median_seconds", times.arms[arm].Median()},
+                    {"against_unfused", ToJson(times.Estimate(arm, 0))},
+                    {"seconds", times.arms[arm].processes}});
   }
   return {{"what", what},
           {"rounds", times.rounds()},
@@ -134,11 +101,13 @@ std::string ToText(const ModelBench& bench, const MachineFacts& machine,
                      terminal.Paint(Style::kStrong, name) + "\n";
   text += Paragraph(
       "",
-      fmt::format("{}, {} {}, {} of {}{}{}", Plural(bench.sites, "site"),
-                  Plural(bench.threads, "thread"), CoresText(bench.cores),
+      fmt::format("{}, {} {}, {} of {}, {} time{}{}",
+                  Plural(bench.sites, "site"), Plural(bench.threads, "thread"),
+                  CoresText(bench.cores),
                   Plural(static_cast<int64_t>(bench.whole.rounds()), "round"),
-                  Plural(bench.whole.calls, "run"), dims.empty() ? "" : "; ",
-                  dims),
+                  Plural(bench.whole.calls, "run"),
+                  bench.uses_processor_time() ? "processor" : "wall",
+                  dims.empty() ? "" : "; ", dims),
       width);
   text += TimesText(bench, width);
   const auto line = [&](std::string_view first, const std::string& words) {
@@ -154,9 +123,7 @@ std::string ToText(const ModelBench& bench, const MachineFacts& machine,
   line("sites       ", "fused: " + InWords(bench.parts));
   line("share       ", ShareText(bench));
   line("end to end  ", "fused: " + InWords(bench.whole));
-  for (const OtherArm& other : bench.others)
-    line(fmt::format("{:11} ", other.name), OtherText(bench.whole, other));
-  for (const std::string& reason : bench.not_run) line("not run     ", reason);
+  text += ToText(bench.others, bench.not_run, bench.whole, width);
   line("machine     ", UsageText(bench.usage));
   return text;
 }
@@ -172,8 +139,9 @@ Json ToJson(const ModelBench& bench, const MachineFacts& machine) {
       {"dims", std::move(dims)},    {"cases", Json::array()}};
   if (!bench.is_measured) return json;
   json["has_same_bits"] = bench.has_same_bits;
-  json["others"] = OthersToJson(bench);
+  json["others"] = ToJson(bench.others, bench.whole);
   json["not_run"] = bench.not_run;
+  json["clock"] = bench.uses_processor_time() ? "processor" : "wall";
   json["pinned_to_cores"] = bench.cores;
   json["usage"] = ToJson(bench.usage);
   json["site_share"] = SiteShare(bench);

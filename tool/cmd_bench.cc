@@ -264,10 +264,15 @@ constexpr const char* kExamples = R"(Examples:
 
 All arms run in one process, one epoch of each in each round, in an order drawn
 for each round; ratios are medians of those of single rounds, with 95 % intervals
-(the wider of a sign test's and a block bootstrap's). A verdict also has to be
-larger than what an arm shows against itself. "model" is the memory traffic by
+(the wider of a sign test's and a block bootstrap's). A verdict also needs one that
+reaches beyond what an arm shows against itself. "model" is the memory traffic by
 the model, cache lines that stores read first included; "of best" is the share of
 the best of four probes (read, copy, streaming copy, add).
+
+"ort" is ONNX Runtime, in this process, with its default optimisations and as many
+threads: the model as it is, fused, and with its own fused op (optimize --target
+ort); of --kernel, the pair as a model. Another MODEL must have the same inputs and
+outputs.
 
 Recipes: reciprocal x * (1 / rms) * w, as Llama; divide x / rms * w, as
 RMSNormalization; late: rounded once, after w. Caches: warm, cold (buffers in

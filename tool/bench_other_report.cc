@@ -1,0 +1,76 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/bench_other_report.h"
+
+#include "fmt/format.h"
+#include "passes/ir/printable.h"
+#include "tool/report.h"
+
+namespace addnorm::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string OtherText(const OtherArm& other, const BenchCase& times) {
+  const ArmTimes& arm = times.arms[other.arm];
+  std::string text = ResultsText(other.results);
+  if (arm.base != other.arm) {
+    text += fmt::format(
+        "; against {}: {}", ir::Printable(times.arms[arm.base].name),
+        InWords(times.Estimate(other.arm), times.Judge(other.arm)));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> OtherRow(const OtherArm& other,
+                                  const BenchCase& times) {
+  const ArmTimes& arm = times.arms[other.arm];
+  const bool is_base = arm.base == other.arm;
+  return {ir::Printable(arm.name),
+          ShortSeconds(arm.Median()),
+          "",
+          "",
+          "",
+          RatioText(times.Estimate(other.arm, 0)),
+          is_base ? "" : RatioText(times.Estimate(other.arm))};
+}
+
+std::string ToText(const std::vector<OtherArm>& others,
+                   const std::vector<std::string>& not_run,
+                   const BenchCase& times, size_t width) {
+  std::string text;
+  for (const OtherArm& other : others) {
+    text += Paragraph(fmt::format("{:11} ", ir::Printable(other.name)),
+                      OtherText(other, times), width);
+  }
+  for (const std::string& reason : not_run)
+    text += Paragraph("not run     ", reason, width);
+  return text;
+}
+
+Json ToJson(const std::vector<OtherArm>& others, const BenchCase& times) {
+  Json rows = Json::array();
+  for (const OtherArm& other : others) {
+    const ArmTimes& arm = times.arms[other.arm];
+    rows.push_back({{"name", other.name},
+                    {"base", times.arms[arm.base].name},
+                    {"against_base", ToJson(times.Estimate(other.arm))},
+                    {"verdict", runtime::VerdictName(times.Judge(other.arm))},
+                    {"has_same_bits", other.results.is_equal()},
+                    {"results", ResultsText(other.results)},
+                    {"max_ulps", other.results.max_ulps}});
+  }
+  return rows;
+}
+
+Json ToJson(const runtime::PairedEstimate& estimate) {
+  return {{"rounds", estimate.rounds},
+          {"ratio", estimate.ratio},
+          {"sign_interval", {estimate.sign.low, estimate.sign.high}},
+          {"bootstrap_interval",
+           {estimate.bootstrap.low, estimate.bootstrap.high}}};
+}
+
+}  // namespace addnorm::tool
