@@ -17,6 +17,7 @@ debian_packages=(
   libprotobuf-dev protobuf-compiler libabsl-dev libspdlog-dev catch2
   libhwy-dev libcli11-dev nlohmann-json3-dev
   libdnnl-dev ocl-icd-opencl-dev # oneDNN's CMake package looks for OpenCL
+  valgrind xfsprogs btrfs-progs # tests only; they are skipped without
 )
 
 onnx_version=1.23.2
