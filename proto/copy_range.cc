@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -70,6 +71,25 @@ uint64_t RangeCopier::Share(int in, uint64_t in_offset, uint64_t length,
   if (!can_share_) return 0;
   Report(range.src_length);
   return range.src_length;
+}
+
+int RangeCopier::CopyWithHoles(int in, uint64_t size) {
+  if (::ftruncate(out_, static_cast<off_t>(size)) != 0) return errno;
+  const auto seek = [&](uint64_t from, int what) {
+    const off_t at = ::lseek(in, static_cast<off_t>(from), what);
+    if (at >= 0) return std::min(static_cast<uint64_t>(at), size);
+    // ENXIO: nothing but a hole. Else the file system cannot tell.
+    return errno == ENXIO || what == SEEK_HOLE ? size : from;
+  };
+  for (uint64_t end = 0; end < size;) {
+    const uint64_t begin = seek(end, SEEK_DATA);
+    Report(begin - end);
+    end = begin < size ? seek(begin, SEEK_HOLE) : size;
+    if (const int error =
+            Copy(in, begin, end - begin, static_cast<int64_t>(begin)))
+      return error;
+  }
+  return 0;
 }
 
 int RangeCopier::Copy(int in, uint64_t in_offset, uint64_t length,

@@ -31,6 +31,10 @@ class RangeCopier {
   // -1 writes at the output's own place (pipes).
   int Copy(int in, uint64_t in_offset, uint64_t length, int64_t out_offset);
 
+  // The first `size` bytes of a file with holes to the beginning of an empty
+  // one. Holes stay holes and cost nothing, but for the sizes of blocks.
+  int CopyWithHoles(int in, uint64_t size);
+
  private:
   int CopyBytes(int in, uint64_t in_offset, uint64_t length,
                 int64_t out_offset);

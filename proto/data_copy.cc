@@ -97,6 +97,18 @@ absl::StatusOr<bool> IsThere(const ModelFile& input,
   return true;
 }
 
+// 0, or the errno value.
+int CopyContent(const DataFile& file, int from, int to,
+                const OnCopied& on_copied) {
+  const auto size = static_cast<uint64_t>(file.info.st_size);
+  constexpr blkcnt_t kUnit = 512;  // of st_blocks, whatever the file system
+  RangeCopier copier(to, on_copied);
+  if (file.info.st_blocks < file.info.st_size / kUnit)
+    return copier.CopyWithHoles(from, size);
+  if (const int error = Allocate(to, size)) return error;
+  return copier.Copy(from, 0, size, 0);
+}
+
 }  // namespace
 
 bool IsInput(const ModelFile& input, const struct stat& file) {
@@ -168,13 +180,8 @@ absl::Status DataCopies::Copy(const ModelFile& input,
   ASSIGN_OR_RETURN(const FileDescriptor from,
                    input.external_data().OpenFile(file));
   ASSIGN_OR_RETURN(TemporaryFile to, TemporaryFile::Create(place));
-  const auto size = static_cast<uint64_t>(file.info.st_size);
-  if (const int error = Allocate(to.fd(), size))
+  if (const int error = CopyContent(file, from.get(), to.fd(), on_copied))
     return ErrnoError(error, target);
-  RangeCopier copier(to.fd(), on_copied);
-  if (const int error = copier.Copy(from.get(), 0, size, 0)) {
-    return ErrnoError(error, target);
-  }
   absl::StatusOr<RemovalGuard> published = to.PublishGuarded(target);
   // Somebody was faster.
   if (absl::IsFailedPrecondition(published.status()))

@@ -298,6 +298,10 @@ std::optional<std::string> FolderOf(const std::string& target) {
   return located->directory;
 }
 
+bool IsStandardOutput(const std::string& target) {
+  return DescriptorOf(target) == STDOUT_FILENO;
+}
+
 absl::Status CheckTarget(const ModelFile& input, const std::string& target,
                          const WriteOptions& options) {
   ASSIGN_OR_RETURN(const Target located, Locate(target));

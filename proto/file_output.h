@@ -58,6 +58,10 @@ absl::Status CheckTarget(const ModelFile& input, const std::string& target,
 // devices and open descriptors: nothing can be put beside them.
 std::optional<std::string> FolderOf(const std::string& target);
 
+// True for "-", /dev/stdout and its other names: what is printed would end up in
+// the model.
+bool IsStandardOutput(const std::string& target);
+
 // Writes the rope over `input`, and the data files where options ask for it.
 absl::Status WriteModel(const ModelFile& input, const Rope& rope,
                         const std::string& target, const WriteOptions& options);

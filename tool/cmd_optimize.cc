@@ -113,10 +113,11 @@ absl::Status CheckRequest(const Options& options, bool json) {
     return absl::FailedPreconditionError(
         "OUT is missing\nhint: give a path for the output, or --dry-run");
   }
-  if (options.out == "-" && json) {
-    return absl::FailedPreconditionError(
-        "OUT '-' and --json both need standard output\nhint: write the model "
-        "to a file");
+  if (proto::IsStandardOutput(options.out) && json) {
+    return absl::FailedPreconditionError(fmt::format(
+        "OUT '{}' and --json both need standard output\nhint: write the model "
+        "to a file",
+        ir::Printable(options.out)));
   }
   return absl::OkStatus();
 }
@@ -172,7 +173,8 @@ absl::Status Write(const proto::ModelFile& file, const proto::Rope& rope,
                    const std::string& out, const proto::WriteOptions& options) {
   absl::Status status = proto::WriteModel(file, rope, out, options);
   // A reader that has seen enough of the model is no failure.
-  if (absl::IsUnavailable(status) && out == "-" && IsReaderGone()) {
+  if (absl::IsUnavailable(status) && proto::IsStandardOutput(out) &&
+      IsReaderGone()) {
     return absl::OkStatus();
   }
   return status;
@@ -319,7 +321,7 @@ absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   result.wall_seconds = watch.wall_seconds();
   result.cpu_seconds = watch.cpu_seconds();
   if (answer.failure) answer.exit_code = ExitCode::kNo;
-  answer.stdout_is_taken = options.out == "-";
+  answer.stdout_is_taken = proto::IsStandardOutput(options.out);
   Terminal terminal = session.terminal;
   if (answer.stdout_is_taken) terminal.color = terminal.color_errors;
   answer.text = ToText(result, options.explain, terminal);

@@ -17,7 +17,8 @@ debian_packages=(
   libprotobuf-dev protobuf-compiler libabsl-dev libspdlog-dev catch2
   libhwy-dev libcli11-dev nlohmann-json3-dev
   libdnnl-dev ocl-icd-opencl-dev # oneDNN's CMake package looks for OpenCL
-  chromium # tests open the pages of bench --html in it
+  # For tests only, which are skipped without: chromium opens bench's pages.
+  chromium valgrind xfsprogs btrfs-progs
 )
 
 onnx_version=1.23.2

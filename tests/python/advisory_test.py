@@ -3,11 +3,14 @@
 """What broke onnx or ONNX Runtime, each as a test named by its advisory.
 
 A secret lies beside the model's folder; no run may read it into an output or
-write to it.
+write to it. All of it twice: with openat2, and on what fault_shim.c makes of this
+machine, an old kernel without it.
 """
 
 import os
 import pathlib
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -17,11 +20,14 @@ from onnx import TensorProto, helper
 
 import addnorm
 import fault_scenarios
+import fault_server
 
 SECRET = b"S" * 4096
 
 
 class AdvisoryTest(unittest.TestCase):
+    environment = {}
+
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
@@ -30,6 +36,9 @@ class AdvisoryTest(unittest.TestCase):
         self.folder.mkdir()
         self.out.mkdir()
         (self.root / "secret").write_bytes(SECRET)
+
+    def tool(self, *arguments, **options):
+        return addnorm.run(*arguments, env={**os.environ, **self.environment}, **options)
 
     def write(self, entries, change=None):
         """A model whose tensor `other` has the entries; `change` edits it."""
@@ -50,7 +59,7 @@ class AdvisoryTest(unittest.TestCase):
                         ["run", "m.onnx", "--outputs", self.out / "r"],
                         ["verify", "m.onnx", "m.onnx"]):
             for spelling in ("m.onnx", "./m.onnx", self.folder / "m.onnx"):
-                done = addnorm.run(*[spelling if a == "m.onnx" else a for a in command], cwd=self.folder)
+                done = self.tool(*[spelling if a == "m.onnx" else a for a in command], cwd=self.folder)
                 with self.subTest(command=command[0], spelling=str(spelling)):
                     self.assertEqual(done.returncode, code, done.stderr)
                     for text in says:
@@ -86,7 +95,7 @@ class AdvisoryTest(unittest.TestCase):
         (self.folder / "w.bin").write_bytes(bytes(4096))
         keys = [("basepath", str(self.root)), ("__class__", "x"), ("location ", "../secret")]
         self.write([("location", "w.bin"), *keys])
-        done = addnorm.run("optimize", self.folder / "m.onnx", self.folder / "o.onnx")
+        done = self.tool("optimize", self.folder / "m.onnx", self.folder / "o.onnx")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual((self.root / "secret").read_bytes(), SECRET)
 
@@ -98,7 +107,7 @@ class AdvisoryTest(unittest.TestCase):
         for place, target in (("sub", self.root / "elsewhere"), ("sub", self.root / "nowhere")):
             with self.subTest(target=target.name):
                 (self.out / place).symlink_to(target)
-                done = addnorm.run("optimize", self.folder / "m.onnx", self.out / "o.onnx", "--force", "--data", "copy")
+                done = self.tool("optimize", self.folder / "m.onnx", self.out / "o.onnx", "--force", "--data", "copy")
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertEqual((os.listdir(self.out), os.listdir(self.root / "elsewhere")), ([place], []))
                 (self.out / place).unlink()
@@ -107,7 +116,7 @@ class AdvisoryTest(unittest.TestCase):
         (self.folder / "w.bin").write_bytes(bytes(4096))
         self.write([("location", "w.bin")])
         (self.out / "w.bin").symlink_to(self.root / "secret")
-        done = addnorm.run("optimize", self.folder / "m.onnx", self.out / "o.onnx", "--force", "--data", "copy")
+        done = self.tool("optimize", self.folder / "m.onnx", self.out / "o.onnx", "--force", "--data", "copy")
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertEqual((self.root / "secret").read_bytes(), SECRET)
         self.assertEqual(os.listdir(self.out), ["w.bin"])
@@ -116,7 +125,7 @@ class AdvisoryTest(unittest.TestCase):
         (self.root / "w.bin").write_bytes(SECRET)
         self.write([("location", "../w.bin")])
         before = fault_scenarios.facts(self.root)
-        done = addnorm.run("optimize", self.folder / "m.onnx", self.out / "o.onnx", "--data", "copy")
+        done = self.tool("optimize", self.folder / "m.onnx", self.out / "o.onnx", "--data", "copy")
         self.assertEqual((done.returncode, fault_scenarios.facts(self.root)), (3, before), done.stderr)
 
     def test_onnxruntime_26776_sparse_tensors_are_resolved_like_others(self):
@@ -159,6 +168,26 @@ class AdvisoryTest(unittest.TestCase):
 
             self.write([("location", "w.bin")], cut)
             self.refused("'weight'")
+
+
+class OldKernelAdvisoryTest(AdvisoryTest):
+    """The same where the kernel does not resolve paths beneath a folder."""
+
+    @classmethod
+    def setUpClass(cls):
+        why = fault_server.why_not_here()
+        if why:
+            raise unittest.SkipTest(f"skipped: {why}")
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.environment = {"LD_PRELOAD": fault_server.shim(folder.name), "ADDNORM_FAULT_OLD_KERNEL": "1"}
+
+    def test_that_there_is_no_openat2(self):
+        call = "import ctypes, os; c = ctypes.CDLL(None, use_errno=True); c.syscall(437, -100, b'.', 0, 0); " \
+               "print(os.strerror(ctypes.get_errno()))"
+        done = subprocess.run([sys.executable, "-c", call], capture_output=True, text=True, check=True,
+                              env={**os.environ, **self.environment})
+        self.assertEqual(done.stdout, "Function not implemented\n")
 
 
 if __name__ == "__main__":
