@@ -191,6 +191,16 @@ constexpr VariantRow kRows[] = {
                 "drops: Helium, Moshi",
      .text = "mse = Identity(ms)"},
 
+    {.rule = "epsilon",
+     .name = "add_after_times_one",
+     .tag = "times_one_epsilon",
+     .recipe = "mse = ms * 1 + epsilon",
+     .seen_in = "paddle2onnx, where adding a number is an op that also scales",
+     .text = R"(
+       one = Constant<value_float = 1.0>()
+       v = Mul(ms, one)
+       mse = Add(v, epsilon))"},
+
     // ---- inverse: mse -> r
     {.rule = "inverse",
      .name = "one_div_sqrt",
