@@ -105,12 +105,14 @@ bool NormSearch::IsNeededOutside(const ir::Value& value) const {
 }
 
 bool NormSearch::CheckInnerValue(const ir::Value& value, const ir::Node& node) {
+  // Whether a function's other results are needed, its calls say.
+  const bool is_result = value.is_graph_output() && !is_callee_;
   if (&value != node.output(0)) {
-    if (value.uses().empty() && !value.is_graph_output()) return true;
+    if (value.uses().empty() && !is_result) return true;
     return Fail("{}: output '{}' is needed elsewhere", node.Describe(),
                 value.name());
   }
-  if (value.is_graph_output()) {
+  if (is_result) {
     return Fail("'{}' inside the norm is a graph output", value.name());
   }
   if (value.is_pinned()) {
