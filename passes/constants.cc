@@ -256,6 +256,12 @@ Resolution Constants::ResolveRoot(const ir::Value* value) {
     if (const auto tensor = TensorOfConstantNode(*producer))
       return ReadTensor(value, *tensor);
     if (const ir::Attribute* attribute = producer->attribute("value_float")) {
+      if (producer->graph()->function() == nullptr) {
+        return {std::nullopt,
+                {},
+                fmt::format("'{}' is an attribute of a function, and in none",
+                            value->name())};
+      }
       ir::Tensor unknown{"", DataType::kFloat, {}, ir::OpaqueElements{}};
       return {Constant{value, std::move(unknown), attribute->ref_attr_name, 0,
                        std::nullopt},

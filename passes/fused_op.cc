@@ -211,6 +211,10 @@ ir::Value* BodyBuilder::Copy(const ir::Node& node) {
                                                  : NewValue(node.op_type());
   body_->AddNodeOutput(copy, output);
   copies_[node.output(0)] = output;
+  // A call has all results of its function, needed or not.
+  const size_t results = IsStandardOp(model_, node) ? 1 : node.outputs().size();
+  for (size_t i = 1; i < results; ++i)
+    body_->AddNodeOutput(copy, NewValue(node.op_type()));
   return output;
 }
 

@@ -128,8 +128,8 @@ NormMatch Matcher::MatchCall(ir::Node* call, const Frame* outer) {
   }
   const auto& body = frame.function->body;
   if (call->inputs().size() != body.inputs().size() ||
-      call->outputs().size() != 1 || call->output(0) == nullptr ||
-      body.outputs().size() != 1) {
+      call->outputs().size() != body.outputs().size() ||
+      call->output(0) == nullptr) {
     return none;
   }
   const NormMatch match = MatchBody(frame);

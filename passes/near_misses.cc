@@ -119,10 +119,9 @@ std::string SiteFinder::WhyNoNormCall(ir::Node& call,
         "inside functions",
         call.Describe(), call.overload);
   }
-  if (call.outputs().size() != 1 || function.body.outputs().size() != 1) {
-    return fmt::format(
-        "{} has {} results, expected 1", call.Describe(),
-        std::max(call.outputs().size(), function.body.outputs().size()));
+  if (call.outputs().size() != function.body.outputs().size()) {
+    return fmt::format("{} has {} results, expected {}", call.Describe(),
+                       call.outputs().size(), function.body.outputs().size());
   }
   const std::string reason = matcher_.MatchFrom(&call).reason;
   return reason.empty()

@@ -61,7 +61,11 @@ bool NormSearch::CheckCopyable(const ir::Node& node) {
 
 bool NormSearch::CheckEpsilonAttribute(const ir::Node& node,
                                        const ir::Attribute& attribute) {
-  if (!attribute.ref_attr_name.empty()) return true;  // each call says which
+  if (!attribute.ref_attr_name.empty()) {
+    return graph_->function() != nullptr ||  // each call says which
+           Fail("{}: attribute {} is that of a function, and in none",
+                node.Describe(), attribute.name);
+  }
   if (const auto* number = attribute.get<float>())
     return CheckEpsilon(node, attribute.name, *number);
   return Fail("{}: attribute {} is not a float", node.Describe(),
@@ -105,13 +109,17 @@ bool NormSearch::IsNeededOutside(const ir::Value& value) const {
 }
 
 bool NormSearch::CheckInnerValue(const ir::Value& value, const ir::Node& node) {
+  // Whether a function's other results are needed, its calls say.
+  const bool is_result = value.is_graph_output() && !is_callee_;
   if (&value != node.output(0)) {
-    if (value.uses().empty() && !value.is_graph_output()) return true;
+    if (value.uses().empty() && !is_result) return true;
     return Fail("{}: output '{}' is needed elsewhere", node.Describe(),
                 value.name());
   }
-  if (value.is_graph_output()) {
-    return Fail("'{}' inside the norm is a graph output", value.name());
+  if (is_result) {
+    return Fail("'{}' inside the norm is a {}", value.name(),
+                graph_->function() == nullptr ? "graph output"
+                                              : "result of the function");
   }
   if (value.is_pinned()) {
     return Fail(
