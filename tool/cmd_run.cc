@@ -129,17 +129,6 @@ absl::Status WriteOutputs(const RunResult& result, const Options& options) {
   return absl::OkStatus();
 }
 
-// The symbols whose numbers were guessed: "batch=1, sequence=8".
-std::string Guesses(const RunInputs& inputs) {
-  std::string text;
-  for (const ChosenDim& dim : inputs.dims) {
-    if (dim.origin != "default") continue;
-    text +=
-        fmt::format("{}{}={}", text.empty() ? "" : ", ", dim.symbol, dim.value);
-  }
-  return text;
-}
-
 // What a failed run says: the file, and the way out where we know one.
 absl::Status RunError(const absl::Status& status, const std::string& file,
                       const RunInputs& inputs) {
@@ -151,10 +140,8 @@ absl::Status RunError(const absl::Status& status, const std::string& file,
                            "uses",
                            file));
   }
-  const std::string guesses = Guesses(inputs);
-  if (guesses.empty() || !absl::IsInvalidArgument(status)) return named;
-  return proto::WithHint(
-      named, fmt::format("{} are guesses: --dim sets others", guesses));
+  const std::string hint = GuessHint(status, inputs.dims);
+  return hint.empty() ? named : proto::WithHint(named, hint);
 }
 
 absl::Status Execute(const ir::Model& model, const Options& options,
@@ -186,13 +173,6 @@ absl::Status Execute(const ir::Model& model, const Options& options,
   return absl::OkStatus();
 }
 
-void WarnOfUnusedFiles(const RunResult& result, const std::string& folder) {
-  for (const std::string& file : result.inputs.unused_files) {
-    spdlog::warn("{}: is the file of no input",
-                 (fs::path(folder) / file).string());
-  }
-}
-
 absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   InputRequest request{.folder = options.inputs, .seed = options.seed};
   ASSIGN_OR_RETURN(request.dims, ParseDims(options.dims));
@@ -205,7 +185,8 @@ absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   result.files = OutputFiles(*loaded.model, options);
   RETURN_IF_ERROR(CheckFiles(result.files, options.force));
   ASSIGN_OR_RETURN(result.inputs, GatherInputs(*loaded.model, request));
-  WarnOfUnusedFiles(result, options.inputs);
+  for (const std::string& warning : result.inputs.warnings)
+    spdlog::warn("{}", warning);
   runtime::Profile profile;
   runtime::MemoryPlan plan;
   const absl::Status status =
