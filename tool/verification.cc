@@ -11,6 +11,8 @@
 #include "passes/ir/printable.h"
 #include "passes/ir/status_macros.h"
 #include "proto/infer_types.h"
+#include "tool/constant_difference.h"
+#include "tool/output.h"
 #include "tool/report.h"
 #include "tool/structure_check.h"
 
@@ -109,6 +111,7 @@ void Verifier::CompareStructures(bool is_itself) {
   absl::StatusOr<passes::Structure> structure = CheckStructure(a_, b_);
   if (structure.ok()) {
     result_.structure = *std::move(structure);
+    ConstantDifferences(a_, b_).Describe(result_.structure.differences);
   } else {
     result_.structure_reason = Message(structure.status());
   }
@@ -187,7 +190,10 @@ absl::Status Verifier::RunRound(runtime::LockStep& lock_step, int round) {
   if (round == kSmallRound) inputs.scale = kSmallScale;
   ASSIGN_OR_RETURN(const RunInputs gathered, GatherInputs(*a_.model, inputs));
   Round done{inputs.seed, inputs.scale, gathered.dims, {}};
-  ASSIGN_OR_RETURN(done.result, lock_step.Run(gathered.tensors));
+  absl::StatusOr<runtime::LockStepResult> ran = lock_step.Run(gathered.tensors);
+  result_.run_hint = GuessHint(ran.status(), gathered.dims);
+  RETURN_IF_ERROR(ran.status());
+  done.result = *std::move(ran);
   Summarise(done);
   result_.rounds.push_back(std::move(done));
   return absl::OkStatus();
@@ -221,7 +227,9 @@ void Verifier::CompareRuns() {
   }
   const absl::Status status = RunRounds();
   if (status.ok()) return;
-  result_.run_reason = Message(status);
+  const Failure failure = ToFailure(status);
+  result_.run_reason = failure.error;
+  if (!failure.hint.empty()) result_.run_hint = failure.hint;
   result_.only_b_fails =
       !absl::IsUnimplemented(status) && result_.run_reason.rfind("B: ", 0) == 0;
 }
@@ -264,7 +272,10 @@ std::string_view Name(Verdict verdict) {
 absl::StatusOr<Verification> Verify(const LoadedModel& a, const LoadedModel* b,
                                     const VerifyRequest& request) {
   Verification result;
-  Verifier verifier(a, b == nullptr ? a : *b, request, result);
+  const LoadedModel& other = b == nullptr ? a : *b;
+  for (const ir::Value* output : other.model->graph.outputs())
+    result.output_names.push_back(output->name());
+  Verifier verifier(a, other, request, result);
   verifier.CompareStructures(/*is_itself=*/b == nullptr);
   if (request.structure_only) {
     result.kernels_reason = result.run_reason = "--structure-only";
