@@ -17,12 +17,14 @@
 #include "passes/ir/printable.h"
 #include "passes/ir/status_macros.h"
 #include "proto/errors.h"
+#include "proto/node_signatures.h"
 #include "proto/tensor_file.h"
 #include "proto/text.h"
 #include "proto/whole_file.h"
 #include "runtime/executor.h"
 #include "spdlog/spdlog.h"
 #include "tool/commands.h"
+#include "tool/false_declarations.h"
 #include "tool/fusion.h"
 #include "tool/npy.h"
 #include "tool/progress.h"
@@ -147,7 +149,10 @@ absl::Status RunError(const absl::Status& status, const std::string& file,
 absl::Status Execute(const ir::Model& model, const Options& options,
                      const Terminal& terminal, runtime::Profile& profile,
                      runtime::MemoryPlan& plan, RunResult& result) {
+  RETURN_IF_ERROR(proto::CheckNodeSignatures(model));
   Observers observers(terminal.shows_progress);
+  FalseDeclarations declarations;
+  observers.Add(&declarations);
   if (options.plan) observers.Add(&plan);
   if (options.profile) observers.Add(&profile);
   ASSIGN_OR_RETURN(
@@ -164,6 +169,8 @@ absl::Status Execute(const ir::Model& model, const Options& options,
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();
   observers.EndProgress();
+  RETURN_IF_ERROR(declarations.status());
+  result.false_declarations = declarations.all();
   result.threads = executor->thread_count();
   result.peak_bytes =
       options.plan ? plan.peaks().measured : executor->memory().peak();
@@ -192,8 +199,11 @@ absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   const absl::Status status =
       Execute(*loaded.model, options, session.terminal, profile, plan, result);
   if (!status.ok()) return RunError(status, loaded.file->name(), result.inputs);
+  for (const FalseDeclaration& declaration : result.false_declarations)
+    spdlog::warn("{}: {}", result.name, ToText(declaration));
   RETURN_IF_ERROR(WriteOutputs(result, options));
   Answer answer;
+  result.is_verbose = session.verbose;
   answer.text = ToText(result, session.terminal);
   answer.json = ToJson(result);
   return answer;

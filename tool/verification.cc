@@ -10,7 +10,9 @@
 #include "passes/fused_op.h"
 #include "passes/ir/printable.h"
 #include "passes/ir/status_macros.h"
+#include "proto/errors.h"
 #include "proto/infer_types.h"
+#include "proto/node_signatures.h"
 #include "tool/constant_difference.h"
 #include "tool/output.h"
 #include "tool/report.h"
@@ -200,6 +202,10 @@ absl::Status Verifier::RunRound(runtime::LockStep& lock_step, int round) {
 }
 
 absl::Status Verifier::RunRounds() {
+  for (const auto& [name, model] : {std::pair("A", &a_), {"B", &b_}}) {
+    RETURN_IF_ERROR(
+        proto::WithContext(proto::CheckNodeSignatures(*model->model), name));
+  }
   const runtime::Twins twins = MakeTwins(*b_.model, result_.structure);
   ASSIGN_OR_RETURN(const auto a,
                    Executor::Create(*a_.model, {.threads = request_.threads,
