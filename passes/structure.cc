@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "fmt/format.h"
@@ -15,11 +16,45 @@ namespace {
 
 constexpr size_t kMaxDifferences = 100;
 
+// "RmsNorm 'norm_3', which makes 'y', 's'".
+std::string CallOf(const ir::Node& call) {
+  std::string results;
+  for (const ir::Value* output : call.outputs()) {
+    if (output == nullptr) continue;
+    results += fmt::format("{}'{}'", results.empty() ? "" : ", ",
+                           ir::Printable(output->name()));
+  }
+  // Without a name, it is described by what it makes.
+  return call.name.empty() || results.empty()
+             ? call.Describe()
+             : fmt::format("{}, which makes {}", call.Describe(), results);
+}
+
 std::string PlaceOf(const Expression& expression, Side side) {
   const ir::Value* value = expression.values[side];
   if (value == nullptr) return expression.label;
-  if (value->producer() != nullptr) return value->producer()->Describe();
-  return fmt::format("'{}'", ir::Printable(value->name()));
+  const std::string place =
+      value->producer() != nullptr
+          ? value->producer()->Describe()
+          : fmt::format("'{}'", ir::Printable(value->name()));
+  const ir::Node* call = expression.calls[side];
+  return call == nullptr ? place
+                         : fmt::format("{} in {}", place, CallOf(*call));
+}
+
+size_t FirstDifference(std::string_view a, std::string_view b) {
+  return static_cast<size_t>(
+      std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+}
+
+// The beginning, and what is around the byte at `at`: attributes may be long.
+std::string Shortened(const std::string& label, size_t at) {
+  constexpr size_t kMost = 160, kHead = 60, kAround = 30;
+  if (label.size() <= kMost) return label;
+  std::string text = label.substr(0, kHead) + "…";
+  const size_t from = std::max(kHead, at < kAround ? 0 : at - kAround);
+  if (from > kHead) text += label.substr(from, 2 * kAround) + "…";
+  return text;
 }
 
 using NumberPairs = std::set<std::pair<Number, Number>>;
@@ -55,7 +90,13 @@ class DifferenceFinder {
       return number == kAbsent ? std::string()
                                : PlaceOf(numbering_.expression(number), side);
     };
-    found_.push_back({place(a, 0), place(b, 1), std::move(text), false});
+    const auto what = [this](Number number, Side side) {
+      if (number == kAbsent) return StructurePlace{};
+      const Expression& expression = numbering_.expression(number);
+      return StructurePlace{expression.values[side], expression.calls[side]};
+    };
+    found_.push_back({place(a, 0), place(b, 1), std::move(text), false,
+                      what(a, 0), what(b, 1)});
   }
 
   void Compare(Number a, Number b) {
@@ -67,14 +108,17 @@ class DifferenceFinder {
     const Expression& y = numbering_.expression(b);
     if (x.label != y.label || x.output != y.output ||
         x.operands.size() != y.operands.size()) {
-      Add(a, b, fmt::format("{}, expected {}", y.label, x.label));
+      const size_t from = FirstDifference(x.label, y.label);
+      Add(a, b,
+          fmt::format("{}, expected {}", Shortened(y.label, from),
+                      Shortened(x.label, from)));
       return;
     }
     if (x.operands == y.operands) {
       // The keys differ in what the label does not say.
       Add(a, b,
-          x.operands.empty() ? fmt::format("another {}", x.label)
-                             : fmt::format("another attribute of {}", x.label));
+          fmt::format("another {}{}", x.operands.empty() ? "" : "attribute of ",
+                      Shortened(x.label, 0)));
       return;
     }
     for (size_t i = x.operands.size(); i-- > 0;)
@@ -215,8 +259,12 @@ absl::Status CompareDefaults(const ir::Model& a, const ir::Model& b,
     }
     if (equal) continue;
     const std::string place = InterfaceOf(*a.graph.inputs()[i]);
-    found.push_back(
-        {place, place, "another default of an input", /*is_interface=*/true});
+    found.push_back({place,
+                     place,
+                     "another default of an input",
+                     /*is_interface=*/true,
+                     {a.graph.inputs()[i]},
+                     {b.graph.inputs()[i]}});
   }
   return absl::OkStatus();
 }

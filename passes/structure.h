@@ -23,11 +23,18 @@
 
 namespace addnorm::passes {
 
+// What a model has at a place.
+struct StructurePlace {
+  const ir::Value* value = nullptr;  // nullptr: nothing, or no value
+  const ir::Node* call = nullptr;    // of the function that the value is in
+};
+
 // A place where the models differ: "Sqrt making 'r'", "input 'x'".
 struct StructureDifference {
   std::string place_a, place_b;  // "" where that model has nothing there
   std::string text;              // what differs
   bool is_interface = false;     // of the models' inputs or outputs
+  StructurePlace a = {}, b = {};
 };
 
 struct Structure {

@@ -172,6 +172,10 @@ ValueNumbering::ValueNumbering(TensorContents& contents,
 ValueNumbering::~ValueNumbering() = default;
 
 Number ValueNumbering::Intern(std::string key, Expression expression) {
+  for (const Side side : {0, 1}) {
+    if (expression.values[side] != nullptr)
+      expression.calls[side] = outer_call_;
+  }
   const auto next = static_cast<Number>(expressions_.size());
   const auto [it, added] = numbers_.try_emplace(std::move(key), next);
   if (added) {
@@ -181,8 +185,9 @@ Number ValueNumbering::Intern(std::string key, Expression expression) {
   Expression& known = expressions_[static_cast<size_t>(it->second)];
   if (known.operands != expression.operands) swapped_.insert(it->second);
   for (const Side side : {0, 1}) {
-    if (known.values[side] == nullptr)
-      known.values[side] = expression.values[side];
+    if (known.values[side] != nullptr) continue;
+    known.values[side] = expression.values[side];
+    known.calls[side] = expression.calls[side];
   }
   return it->second;
 }
@@ -663,7 +668,11 @@ absl::StatusOr<std::vector<Number>> GraphNumbering::NumberBody(
   const auto& parameters = function.body.inputs();
   for (size_t i = 0; i < parameters.size(); ++i)
     body.Set(parameters[i], i < operands.size() ? operands[i] : kAbsent);
-  RETURN_IF_ERROR(body.Run(function.body));
+  const bool is_outer = call_ == nullptr;
+  if (is_outer) numbering_.outer_call_ = &call;
+  const absl::Status status = body.Run(function.body);
+  if (is_outer) numbering_.outer_call_ = nullptr;
+  RETURN_IF_ERROR(status);
   return body.Outputs(function.body);
 }
 

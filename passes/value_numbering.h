@@ -73,6 +73,9 @@ struct Expression {
   int output = 0;
   // The first value with this number on each side; nullptr if there is none.
   std::array<const ir::Value*, 2> values = {};
+  // Where that value is in a function: the call that leads there, in the main
+  // graph or a subgraph of it; nullptr: in no function.
+  std::array<const ir::Node*, 2> calls = {};
 };
 
 class ValueNumbering {
@@ -127,6 +130,7 @@ class ValueNumbering {
   std::array<absl::flat_hash_map<const ir::Value*, Number>, 2> main_numbers_;
   std::set<Number> swapped_;
   int64_t called_nodes_ = 0;
+  const ir::Node* outer_call_ = nullptr;
   // Results of calls, by function, operands and attributes; of one model.
   absl::flat_hash_map<std::string, std::vector<Number>> calls_;
   // Random nodes met so far, by side and place.

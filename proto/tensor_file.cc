@@ -51,7 +51,11 @@ absl::StatusOr<ir::Tensor> FromProto(TensorProto& proto) {
 absl::StatusOr<ir::Tensor> ReadTensorFile(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path));
   TensorProto proto;
-  if (!proto.ParseFromString(bytes))
+  if (bytes.empty())
+    return InvalidModel("{}: is empty, expected a TensorProto", path);
+  // Another message may parse, but its fields are not where a tensor's are.
+  if (!proto.ParseFromString(bytes) ||
+      proto.data_type() == TensorProto::UNDEFINED)
     return InvalidModel("{}: is no TensorProto", path);
   absl::StatusOr<ir::Tensor> tensor = FromProto(proto);
   if (tensor.ok()) return tensor;

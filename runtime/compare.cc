@@ -8,9 +8,11 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "fmt/format.h"
 #include "runtime/element_types.h"
+#include "runtime/float8.h"
 
 namespace addnorm::runtime {
 namespace {
@@ -64,6 +66,47 @@ std::string Show(T value) {
   return hex;
 }
 
+// Of different elements.
+double AbsoluteOf(double a, double b) {
+  const double difference = std::abs(a - b);
+  return std::isnan(difference) ? HUGE_VAL : difference;
+}
+
+template <typename T>
+double Distance(ir::DataType type, T a, T b) {
+  if constexpr (kIsFloat<T>) return AbsoluteOf(Widen(a), Widen(b));
+  if constexpr (std::is_same_v<T, uint8_t>) {
+    if (IsSmallFloat(type))
+      return AbsoluteOf(FloatFromSmall(type, a), FloatFromSmall(type, b));
+  }
+  if constexpr (std::is_integral_v<T>) {
+    // Exact but for the last rounding, which a difference of doubles is not.
+    const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
+    return static_cast<double>(a > b ? x - y : y - x);
+  }
+  return HUGE_VAL;
+}
+
+template <typename T>
+std::string ShowNumber(ir::DataType type, T value) {
+  if constexpr (kIsFloat<T>) return fmt::format("{}", Widen(value));
+  if constexpr (std::is_same_v<T, uint8_t>) {
+    if (IsSmallFloat(type))
+      return fmt::format("{}", FloatFromSmall(type, value));
+  }
+  return Show(value);
+}
+
+template <typename T>
+void NoteDistance(const Tensor& tensor, int64_t i, T a, T b,
+                  AbsoluteDifference& largest) {
+  const double distance = Distance(tensor.type(), a, b);
+  // Of a -0 and a +0 it is 0; the first of them is taken.
+  if (!largest.expected.empty() && distance <= largest.value) return;
+  largest = {distance, CoordinatesOf(i, tensor.dims()),
+             ShowNumber(tensor.type(), a), ShowNumber(tensor.type(), b)};
+}
+
 size_t ClassOf(uint64_t ulps) {
   const size_t index = ulps <= 1 ? 0 : std::bit_width(ulps - 1);
   return std::min(index, kUlpClasses - 1);
@@ -79,6 +122,7 @@ void CompareElements(const Tensor& expected, const Tensor& found,
       continue;
     if (comparison.first < 0) {
       comparison.first = i;
+      comparison.first_at = CoordinatesOf(i, expected.dims());
       comparison.expected = Show(a[i]);
       comparison.found = Show(b[i]);
     }
@@ -88,20 +132,41 @@ void CompareElements(const Tensor& expected, const Tensor& found,
     }
     const uint64_t ulps = UlpsBetween(a[i], b[i]);
     ++comparison.different;
+    NoteDistance(expected, i, a[i], b[i], comparison.largest);
     ++comparison.ulps[ClassOf(ulps)];
     comparison.max_ulps = std::max(comparison.max_ulps, ulps);
   }
 }
 
-template <typename... Ts>
-void CompareAs(const Tensor& expected, const Tensor& found,
-               Comparison& comparison) {
-  const bool done =
-      ((expected.type() == kTypeOf<Ts> &&
-        (CompareElements<Ts>(expected, found, comparison), true)) ||
-       ...);
-  // Types of a byte or less: bits are all that counts.
-  if (!done) CompareElements<uint8_t>(expected, found, comparison);
+template <typename... Ts, typename F>
+bool CallForOneOf(ir::DataType type, F&& f) {
+  return ((type == kTypeOf<Ts> && (f.template operator()<Ts>(), true)) || ...);
+}
+
+// Calls f with the type as which elements are compared: of a byte or less, as
+// integers.
+template <typename F>
+void CallForType(ir::DataType type, F&& f) {
+  if (CallForOneOf<float, double, Half, BFloat16, int8_t, int16_t, uint16_t,
+                   int32_t, uint32_t, int64_t, uint64_t>(type, f))
+    return;
+  const bool is_signed =
+      type == ir::DataType::kInt4 || type == ir::DataType::kInt2;
+  is_signed ? f.template operator()<int8_t>()
+            : f.template operator()<uint8_t>();
+}
+
+// Complex numbers as pairs, in one dimension more; others as they are.
+Tensor Parts(const Tensor& tensor) {
+  if (tensor.type() != ir::DataType::kComplex64 &&
+      tensor.type() != ir::DataType::kComplex128)
+    return tensor;
+  Dims dims = tensor.dims();
+  dims.push_back(2);
+  return tensor.WithType(tensor.type() == ir::DataType::kComplex64
+                             ? ir::DataType::kFloat
+                             : ir::DataType::kDouble,
+                         std::move(dims));
 }
 
 }  // namespace
@@ -119,8 +184,9 @@ Comparison Compare(const Tensor& expected, const Tensor& found) {
       std::memcmp(expected.data<char>(), found.data<char>(),
                   expected.byte_size()) == 0)
     return comparison;
-  CompareAs<float, double, Half, BFloat16, int16_t, uint16_t, int32_t, uint32_t,
-            int64_t, uint64_t>(expected, found, comparison);
+  const Tensor a = Parts(expected), b = Parts(found);
+  CallForType(a.type(),
+              [&]<typename T>() { CompareElements<T>(a, b, comparison); });
   return comparison;
 }
 
@@ -128,6 +194,7 @@ void Comparison::Add(const Comparison& other) {
   if (mismatch.empty()) mismatch = other.mismatch;
   if (first < 0) {
     first = other.first;
+    first_at = other.first_at;
     expected = other.expected;
     found = other.found;
   }
@@ -136,6 +203,24 @@ void Comparison::Add(const Comparison& other) {
   nan_payloads += other.nan_payloads;
   max_ulps = std::max(max_ulps, other.max_ulps);
   for (size_t i = 0; i < kUlpClasses; ++i) ulps[i] += other.ulps[i];
+  if (largest.expected.empty() || other.largest.value > largest.value)
+    largest = other.largest;
+}
+
+std::string NumberAt(const Tensor& tensor, int64_t index) {
+  std::string text;
+  const Tensor parts = Parts(tensor);
+  CallForType(parts.type(), [&]<typename T>() {
+    text = ShowNumber(parts.type(), parts.data<T>()[index]);
+  });
+  return text;
+}
+
+std::vector<int64_t> CoordinatesOf(int64_t index, const Dims& dims) {
+  std::vector<int64_t> at(dims.size());
+  for (size_t i = dims.size(); i-- > 0; index /= dims[i])
+    at[i] = index % dims[i];
+  return at;
 }
 
 std::string UlpClassName(size_t index) {

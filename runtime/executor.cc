@@ -17,6 +17,9 @@ namespace {
 // Deeper calls are a cycle of functions, or an attack.
 constexpr int kMaxCallDepth = 100;
 
+// Of the nodes that an error is in, the innermost; and the outermost.
+constexpr size_t kShownCalls = 3;
+
 absl::Status WithContext(const absl::Status& status, std::string_view where) {
   return {status.code(),
           fmt::format("{}: {}", where, std::string(status.message()))};
@@ -161,8 +164,31 @@ absl::StatusOr<Tensor> Executor::Read(const Frame& frame, Slot slot) {
 
 absl::Status Executor::RunStep(Frame& frame, const Step& step) {
   const FloatEnvironment environment;
-  const absl::Status status = RunStepWithoutContext(frame, step);
-  return status.ok() ? status : WithContext(status, step.node->Describe());
+  running_.push_back(step.node);
+  absl::Status status = RunStepWithoutContext(frame, step);
+  if (!status.ok() && !is_located_) {
+    status = WithContext(status, PlaceText());
+    is_located_ = true;
+  }
+  running_.pop_back();
+  if (running_.empty()) is_located_ = false;
+  return status;
+}
+
+// "Add 'sum' in Loop 'l' in Block 'b'".
+std::string Executor::PlaceText() const {
+  std::string text;
+  const size_t depth = running_.size();
+  for (size_t i = depth; i-- > 0;) {
+    const size_t above = depth - 1 - i;
+    if (above == kShownCalls && i > 1) {
+      text += fmt::format(" in {} more", i);
+      i = 1;
+      continue;
+    }
+    text += (text.empty() ? "" : " in ") + running_[i]->Describe();
+  }
+  return text;
 }
 
 absl::Status Executor::RunStepWithoutContext(Frame& frame, const Step& step) {

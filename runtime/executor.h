@@ -16,6 +16,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -100,6 +101,8 @@ class Executor {
                                                std::vector<Tensor> inputs,
                                                std::vector<Tensor> captures,
                                                const Attributes* caller);
+  // The node that runs, and the nodes that it is in.
+  std::string PlaceText() const;
   absl::Status RunStepWithoutContext(Frame& frame, const Step& step);
   absl::StatusOr<std::vector<Tensor>> Compute(Frame& frame, const Step& step,
                                               std::vector<Tensor> inputs);
@@ -120,6 +123,9 @@ class Executor {
       function_plans_;
   FusedCalls fused_calls_;
   int call_depth_ = 0;
+  // Nodes that are running, each in a function or graph of the one before.
+  std::vector<const ir::Node*> running_;
+  bool is_located_ = false;  // an error on its way out says where it is from
 };
 
 }  // namespace addnorm::runtime

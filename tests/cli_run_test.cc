@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "fmt/format.h"
 #include "nlohmann/json.hpp"
 #include "proto/tensor_file.h"
 #include "tests/support/catch.h"
@@ -153,7 +154,8 @@ TEST_CASE("run says which dimensions it guessed when a node fails", "[cli]") {
   const Outcome run = box.Run("run m.onnx");
   CHECK(run.exit_code == 3);
   CHECK(Contains(run.err, "error: m.onnx: Add 'odd': "));
-  CHECK(Contains(run.err, "\nhint: n=1, s=8 are guesses: --dim sets others\n"));
+  CHECK(Contains(run.err,
+                 "\nhint: n=1, s=8 are guesses: --dim NAME=N sets others\n"));
   CHECK(box.Run("run m.onnx --dim s=3").exit_code == 0);
 }
 
@@ -197,13 +199,27 @@ TEST_CASE("run's errors have exit codes and name what they are about",
   }
 }
 
-TEST_CASE("run warns of files that are no input's", "[cli]") {
+TEST_CASE("files that are no input's are a wrong request, in each command",
+          "[cli]") {
   const Sandbox box;
   WriteModel(box / "m.onnx", kSums);
+  WriteFloats(box / "in/input_0.pb", {1, 4}, {0, 0, 1, 1});
   WriteFile(box / "in/input_7.pb", "");
-  WriteFile(box / "in/output_0.pb", "");
-  CHECK(box.Run("run m.onnx --inputs in").err ==
-        "warning: in/input_7.pb: is the file of no input\n");
+  WriteFile(box / "none/readme.txt", "");
+  for (const char* command :
+       {"run m.onnx", "verify m.onnx m.onnx", "bench m.onnx --seconds 0.01"}) {
+    INFO(command);
+    const Outcome extra = box.Run(std::string(command) + " --inputs in");
+    CHECK(extra.exit_code == 2);
+    CHECK(Contains(extra.err,
+                   "error: in/input_7.pb: is the file of no input; "
+                   "did you mean 'input_0.pb'?\nhint: "));
+    const Outcome none = box.Run(std::string(command) + " --inputs none");
+    CHECK(none.exit_code == 2);
+    CHECK(Contains(none.err,
+                   "error: none: has no file of an input, found "
+                   "'readme.txt'\nhint: --inputs DIR can hold "));
+  }
 }
 
 TEST_CASE("run reads the model from standard input, and ONNX text", "[cli]") {
@@ -240,6 +256,9 @@ TEST_CASE("run --plan says what takes over whose buffer and what dies",
   const Outcome run = box.Run(command);
   CHECK(Contains(run.out, "    1  Add 'first'\n       s (16.0 kB)\n"));
   CHECK(Contains(run.out, "       t takes over s (16.0 kB)\n       dies: s\n"));
+  // All three, the one that holds most first.
+  CHECK(run.out.find("    3  Mul 'last'") < run.out.find("    1  Add 'first'"));
+  CHECK(run.out.find("naive peak") < run.out.find("    3  Mul 'last'"));
   CHECK(Contains(run.out, "naive peak      48.0 kB"));
   CHECK(Contains(run.out, "weights        16 bytes  apart\n"));
   const Json plan = Json::parse(box.Run(command + " --json").out)["plan"];
@@ -252,6 +271,173 @@ TEST_CASE("run --plan says what takes over whose buffer and what dies",
   CHECK(second["outputs"][0]["buffer"] == "taken over");
   CHECK(second["outputs"][0]["from"] == "s");
   CHECK(second["dies"] == Json({"s"}));
+}
+
+TEST_CASE("run --plan shows few steps of many, the largest first", "[cli]") {
+  const Sandbox box;
+  // Node i makes a value of i elements that the next one reads.
+  std::string nodes = "[n0] v0 = Identity(x)\n";
+  for (int i = 1; i < 40; ++i)
+    nodes += fmt::format("[n{}] v{} = Concat<axis = 0>(v{}, x)\n", i, i, i - 1);
+  WriteModel(box / "m.onnx", fmt::format(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    main (float[100] x) => (float[n] y) {{ {} [last] y = Identity(v39) }})",
+                                         nodes));
+  const auto count = [](const std::string& text) {
+    size_t found = 0;
+    for (size_t at = 0; (at = text.find("  holds ", at)) != std::string::npos;
+         ++at)
+      ++found;
+    return found;
+  };
+  const std::string few = box.Run("run m.onnx --plan").out;
+  CHECK(count(few) == 10);
+  CHECK(Contains(few, "… and 31 more (-v and --json have all)\n"));
+  CHECK(few.find("Concat 'n39'") < few.find("Concat 'n38'"));
+  const std::string all = box.Run("run m.onnx --plan -v").out;
+  CHECK(count(all) == 41);
+  CHECK(all.find("Identity 'n0'") < all.find("Concat 'n39'"));
+}
+
+TEST_CASE("run shows integers as they are", "[cli]") {
+  const Sandbox box;
+  WriteModel(box / "m.onnx", R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    main () => (int64[3] a, uint64[2] b)
+    <int64[3] x = {9007199254740993, -9223372036854775807, 9223372036854775807},
+     uint64[2] z = {18446744073709551615, 18446744073709551613}>
+    { a = Identity(x) b = Identity(z) })");
+  const std::string text = box.Run("run m.onnx").out;
+  CHECK(
+      Contains(text, "-9223372036854775807  9223372036854775807  3.0024e+15"));
+  CHECK(Contains(text, "  9007199254740993, -9223372036854775807, 92233720"));
+  const Json json = Json::parse(box.Run("run m.onnx --json").out);
+  CHECK(json["outputs"][0]["max"] == 9223372036854775807);
+  CHECK(json["outputs"][0]["first"][0] == 9007199254740993);
+  // Of the exact sum: 9007199254740993 / 3.
+  CHECK(json["outputs"][0]["mean"] == 3002399751580331.0);
+  CHECK(json["outputs"][1]["min"] == 18446744073709551613U);
+}
+
+TEST_CASE("run refuses nodes that are not as ONNX has them", "[cli]") {
+  const Sandbox box;
+  WriteModel(box / "m.onnx", R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    main (float[2] a, bool c) => (float[2] y) {
+      [choice] y = If(c)<then_branch = g () => (float[2] t) { t = Neg(a) }>
+    })");
+  const Outcome run = box.Run("run m.onnx");
+  CHECK(run.exit_code == 3);
+  CHECK(run.err ==
+        "error: m.onnx: If 'choice' (of version 16): attribute "
+        "'else_branch' is missing, expected a value of type graph\n");
+  CHECK(Json::parse(box.Run("run m.onnx --json").out)["exit_code"] == 3);
+  // There is nothing to fuse, and nothing to run.
+  CHECK(box.Run("optimize m.onnx out.onnx").exit_code == 0);
+  const Outcome verify = box.Run("verify m.onnx out.onnx");
+  CHECK(verify.exit_code == 0);
+  CHECK(Contains(verify.out, "not compared: A: If 'choice'"));
+}
+
+TEST_CASE("run says where declared types and shapes are false", "[cli]") {
+  const Sandbox box;
+  WriteModel(box / "shape.onnx", R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    main (float[n, 2] a, int64 k) => (float[m, 3] y, float[p, 2] z)
+    <float[1, 1, 1] s, float[5, 2] t>
+    {
+      [first] s = Neg(a)
+      [again] y = Neg(s)
+      t = Loop(k, , s)<body = g (int64 i, bool b, float[n, 2] v)
+                              => (bool b, float[7] w)
+                        { b = Identity(b) [inner] w = Neg(v) }>
+      z = Neg(t)
+    })");
+  const Outcome run = box.Run("run shape.onnx --dim n=4");
+  CHECK(run.exit_code == 0);
+  CHECK(run.err ==
+        "warning: shape.onnx: Neg 'first': value 's' is declared float[1,1,1], "
+        "computed is float[4,2]\n"
+        "warning: shape.onnx: Neg 'again': value 'y' is declared float[m,3], "
+        "computed is float[4,2]\n"
+        "warning: shape.onnx: Neg 'inner': value 'w' is declared float[7], "
+        "computed is float[4,2]\n"
+        "warning: shape.onnx: Loop making 't': value 't' is declared "
+        "float[5,2], computed is float[4,2]\n");
+  const Json json =
+      Json::parse(box.Run("run shape.onnx --dim n=4 --json 2>/dev/null").out);
+  REQUIRE(json["false_declarations"].size() == 4);
+  CHECK(json["false_declarations"][1] == Json({{"value", "y"},
+                                               {"node", "Neg 'again'"},
+                                               {"declared", "float[m,3]"},
+                                               {"computed", "float[4,2]"}}));
+  WriteModel(box / "type.onnx", R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    main (float[2] a) => (float16[2] y) { [odd] y = Neg(a) })");
+  const Outcome type = box.Run("run type.onnx --outputs out");
+  CHECK(type.exit_code == 3);
+  CHECK(type.err ==
+        "error: type.onnx: Neg 'odd': value 'y' is declared "
+        "float16[2], computed is float[2]\n");
+  CHECK_FALSE(fs::exists(box / "out"));
+}
+
+TEST_CASE("errors say what they mean", "[cli]") {
+  const Sandbox box;
+  const auto error = [&](std::string_view text, const char* options = "") {
+    WriteModel(box / "m.onnx",
+               fmt::format("<ir_version: 8, opset_import: [\"\" : 17, \"my\" "
+                           ": 1]> {}",
+                           text));
+    return box.Run(std::string("run m.onnx ") + options).err;
+  };
+  constexpr std::string_view kCast =
+      "g (float[2] a) => (string[2] y) { [c] y = Cast<to = 8>(a) }";
+  CHECK(Contains(error(kCast),
+                 "error: m.onnx: Cast 'c': elements of type string\n"));
+  WriteFile(box / "empty/input_0.pb", "");
+  CHECK(error(kCast, "--inputs empty") ==
+        "error: empty/input_0.pb: is empty, expected a TensorProto\n");
+  WriteModel(box / "model/input_0.pb", kSums);
+  CHECK(error(kCast, "--inputs model") ==
+        "error: model/input_0.pb: is no TensorProto\n");
+}
+
+// Functions F0 to Fn, each called by the one before; the last one's node fails.
+std::string Chain(int depth) {
+  std::string text = "g (float[2] a) => (float[2] y) { [c0] y = my.F0(a) }";
+  for (int i = 0; i <= depth; ++i) {
+    const std::string call =
+        i < depth ? fmt::format("[c{}] r = my.F{}(a)", i + 1, i + 1)
+                  : "k = Constant<value_floats = [1.0, 2.0, 3.0]>() "
+                    "[odd] r = Add(a, k)";
+    text += fmt::format(
+        "<domain: \"my\", opset_import: [\"\" : 17, \"my\" : 1]> F{} (a) => "
+        "(r) {{ {} }}",
+        i, call);
+  }
+  return text;
+}
+
+TEST_CASE("an error in nested functions names them once", "[cli]") {
+  const Sandbox box;
+  const auto error = [&](int depth) {
+    WriteModel(box / "m.onnx",
+               "<ir_version: 8, opset_import: [\"\" : 17, \"my\" : 1]>" +
+                   Chain(depth));
+    return box.Run("run m.onnx").err;
+  };
+  const std::string what =
+      ": operands of shapes [2] and [3] do not broadcast\n";
+  CHECK(error(0) == "error: m.onnx: Add 'odd' in F0 'c0'" + what);
+  CHECK(error(2) ==
+        "error: m.onnx: Add 'odd' in F2 'c2' in F1 'c1' in F0 "
+        "'c0'" +
+            what);
+  CHECK(error(9) ==
+        "error: m.onnx: Add 'odd' in F9 'c9' in F8 'c8' in 7 more "
+        "in F0 'c0'" +
+            what);
 }
 
 }  // namespace

@@ -207,7 +207,8 @@ TEST_CASE("inputs: a folder has them by place or by name", "[run]") {
     main (float[n] "a/b", float[n] c, float[n] d, float[2] w) => (float[n] y)
     <float[2] w = {1, 2}> { y = Identity(c) })");
   folder.Write("a_b.npy", NpyFromTensor(Tensor::Vector<float>({1, 2, 3})));
-  folder.Write("typo.npy", "");
+  folder.Write("output_0.pb", "");
+  folder.Write("y.npy", "");  // the output
   folder.Write("notes.txt", "");
   const ir::Tensor c{.name = "c",
                      .type = ir::DataType::kFloat,
@@ -220,7 +221,6 @@ TEST_CASE("inputs: a folder has them by place or by name", "[run]") {
                                                    "initializer"});
   CHECK(inputs.tensors[2].dims() == Dims{3});  // n is known now
   CHECK(inputs.tensors[3].is_absent());
-  CHECK(inputs.unused_files == std::vector<std::string>{"typo.npy"});
 }
 
 TEST_CASE("inputs: errors name file, input, expected and found, and a way out",
@@ -256,6 +256,80 @@ TEST_CASE("inputs: errors name file, input, expected and found, and a way out",
   std::filesystem::remove(folder / "input_0.pb");
   CHECK(error({.folder = path, .dims = {{"n", 3}}}) ==
         "--dim n=3: the given inputs have 1\nhint: leave it out");
+}
+
+TEST_CASE("inputs: files that are no input's are refused", "[run]") {
+  const auto model = ImportText(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    main (int64[n] input_ids, int64[n] mask) => (int64[n] y)
+    { y = Add(input_ids, mask) })");
+  const auto error = [&](const ScratchDirectory& folder) {
+    const auto inputs =
+        GatherInputs(*model, {.folder = folder.path().string()});
+    REQUIRE_FALSE(inputs.ok());
+    CHECK(absl::IsFailedPrecondition(inputs.status()));
+    return std::string(inputs.status().message());
+  };
+  const std::string hint =
+      "\nhint: --inputs DIR can hold input_0.pb or input_ids.npy for "
+      "'input_ids' (int64[n]); input_1.pb or mask.npy for 'mask' (int64[n])";
+  const std::string ids = NpyFromTensor(Tensor::Vector<int64_t>({1, 2}));
+  const ScratchDirectory typo;
+  typo.Write("mask.npy", ids);
+  typo.Write("input_idz.npy", ids);
+  CHECK(error(typo) == typo.path().string() +
+                           "/input_idz.npy: is the file of no input; did you "
+                           "mean 'input_ids.npy'?" +
+                           hint);
+  const ScratchDirectory place;
+  place.Write("input_2.pb", "");
+  CHECK_THAT(error(place),
+             ContainsSubstring("/input_2.pb: is the file of no "
+                               "input; did you mean 'input_0.pb'"));
+  const ScratchDirectory other;
+  other.Write("notes.txt", "");
+  other.Write("output_0.pb", "");
+  CHECK(error(other) == other.path().string() +
+                            ": has no file of an input, found 'notes.txt', "
+                            "'output_0.pb'" +
+                            hint);
+  const ScratchDirectory empty;
+  CHECK_THAT(error(empty), ContainsSubstring("found no file at all"));
+}
+
+TEST_CASE("inputs: dims that files contradict", "[run]") {
+  const auto model = ImportText(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    main (float[s] a, float["past + s"] b, float[s] c, float[past] d)
+      => (float[s] y) { y = Add(a, c) })");
+  const auto gather = [&](std::vector<std::pair<const char*, size_t>> files,
+                          DimValues dims = {}) {
+    const ScratchDirectory folder;
+    for (const auto& [name, count] : files) {
+      folder.Write(name, NpyFromTensor(
+                             Tensor::Vector<float>(std::vector<float>(count))));
+    }
+    return GatherInputs(
+        *model, {.folder = folder.path().string(), .dims = std::move(dims)});
+  };
+  const auto sum = gather({{"a.npy", 3}, {"b.npy", 5}});
+  CHECK(absl::IsInvalidArgument(sum.status()));
+  CHECK_THAT(std::string(sum.status().message()),
+             StartsWith("input 'b': dimension 0 is 5, expected past + s = 3: "
+                        "past=0 (default), s=3 (from inputs)\nhint: --dim "));
+  CHECK(gather({{"a.npy", 3}, {"b.npy", 5}}, {{"past", 2}}).ok());
+  const auto two = gather({{"a.npy", 3}, {"c.npy", 1}});
+  REQUIRE(two.ok());
+  CHECK(two->warnings ==
+        std::vector<std::string>{"input 'c': dimension 0 ('s') is 1, but 3 in "
+                                 "another input"});
+  const auto near = gather({{"a.npy", 3}}, {{"pst", 2}});
+  CHECK_THAT(std::string(near.status().message()),
+             StartsWith("--dim pst: no input has this symbolic dimension; did "
+                        "you mean 'past'?\nhint: symbols of the inputs: s, "
+                        "past"));
+  CHECK_FALSE(ParseDims({"s=1", "s=2"}).ok());
+  CHECK(ParseDims({"s=1", "s=1"}).ok());
 }
 
 TEST_CASE("inputs: a type that cannot be made asks for a file", "[run]") {

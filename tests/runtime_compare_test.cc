@@ -112,6 +112,48 @@ TEST_CASE("the first difference is shown", "[compare]") {
   CHECK(CompareElements<uint8_t>({7}, {8}).different == 1);
 }
 
+TEST_CASE("the largest absolute difference has its place and both numbers",
+          "[compare]") {
+  const Comparison found =
+      Compare(MakeTensor<float>({2, 1, 3}, {1e9F, 2, 3, 4, 0.25F, 6}),
+              MakeTensor<float>({2, 1, 3}, {1e9F, 2, 3.5F, 4, -0.5F, 6}));
+  CHECK(found.first_at == std::vector<int64_t>{0, 0, 2});
+  CHECK(found.largest.value == 0.75);
+  CHECK(found.largest.at == std::vector<int64_t>{1, 0, 1});
+  CHECK(found.largest.expected == "0.25");
+  CHECK(found.largest.found == "-0.5");
+}
+
+TEST_CASE("absolute differences of every kind of number", "[compare]") {
+  const auto largest = [](const auto& a, const auto& b) {
+    return CompareElements(std::vector{a}, std::vector{b}).largest.value;
+  };
+  CHECK(largest(std::nanf(""), 1.0F) == HUGE_VAL);
+  CHECK(largest(kInfinity, 1.0F) == HUGE_VAL);
+  CHECK(largest(0.0F, -0.0F) == 0);
+  CHECK(largest(Half{0x3c00}, Half{0x4000}) == 1);
+  CHECK(largest(int8_t{-1}, int8_t{1}) == 2);
+  // Beyond what a difference of doubles tells.
+  const int64_t large = int64_t{1} << 62;
+  CHECK(largest(large, large + 1) == 1);
+  CHECK(largest(std::numeric_limits<int64_t>::min(),
+                std::numeric_limits<int64_t>::max()) == 0x1p64);
+  CHECK(largest(Float8E4M3FN{0x38}, Float8E4M3FN{0x40}) == 1);
+  CHECK(largest(Int4{-1}, Int4{1}) == 2);
+}
+
+TEST_CASE("complex numbers are compared in both parts", "[compare]") {
+  const auto complex = [](std::vector<float> parts) {
+    const Tensor pairs = MakeTensor<float>({2, 2}, parts);
+    return pairs.WithType(ir::DataType::kComplex64, {2});
+  };
+  const Comparison found =
+      Compare(complex({1, 2, 3, 4}), complex({1, 2, 3, 5}));
+  CHECK(found.different == 1);
+  CHECK(found.first_at == std::vector<int64_t>{1, 1});
+  CHECK(found.expected == "0x40800000 (4)");
+}
+
 TEST_CASE("another type or shape is no comparison of elements", "[compare]") {
   const Tensor floats = MakeTensor<float>({2}, {1, 2});
   const Comparison type = Compare(floats, MakeTensor<double>({2}, {1, 2}));
@@ -128,6 +170,8 @@ TEST_CASE("comparisons add up and keep the first difference", "[compare]") {
   Comparison sum = CompareElements<float>({1}, {1});
   sum.Add(CompareElements<float>({1, 2}, {1, FromBits(0x40000003)}));
   sum.Add(CompareElements<float>({5}, {6}));
+  CHECK(sum.largest.value == 1);
+  CHECK(sum.largest.found == "6");
   CHECK(sum.elements == 4);
   CHECK(sum.different == 2);
   CHECK(sum.first == 1);

@@ -10,6 +10,7 @@
 #include "proto/import.h"
 #include "proto/text.h"
 #include "tests/support/catch.h"
+#include "tool/constant_difference.h"
 #include "tool/fusion.h"
 #include "tool/structure_check.h"
 
@@ -203,6 +204,82 @@ TEST_CASE("a difference names the nodes on both sides", "[structure]") {
     counterparts[b->name()] = a->name();
   CHECK(counterparts ==
         std::map<std::string, std::string>{{"r", "s"}, {"u", "t"}, {"y", "y"}});
+}
+
+TEST_CASE("a difference in a function names the call in the main graph",
+          "[structure]") {
+  const auto model = [](std::string_view op) {
+    return Model(R"({ [outer] y, s = my.G(x, w) })", fmt::format(R"(
+        <domain: "my", opset_import: ["" : 18, "my" : 1]>
+        G (a, b) => (r, s) {{ [inner] r = my.H(a, b) s = Add(a, b) }}
+        <domain: "my", opset_import: ["" : 18]>
+        H (a, b) => (r) {{ t = {}(a) r = Mul(t, b) }})",
+                                                                 op));
+  };
+  const passes::Structure structure = Compare(model("Sqrt"), model("Exp"));
+  REQUIRE(structure.differences.size() == 1);
+  CHECK(structure.differences[0].place_b ==
+        "Exp making 't' in G 'outer', which makes 'y', 's'");
+  const passes::Structure inlined =
+      Compare(Model("{ t = Sqrt(x) y = Mul(t, w) }"), model("Exp"));
+  REQUIRE(inlined.differences.size() == 1);
+  CHECK(inlined.differences[0].place_a == "Sqrt making 't'");
+}
+
+TEST_CASE("long attributes are shown around what differs", "[structure]") {
+  const auto model = [](int last) {
+    std::string list;
+    for (int i = 0; i < 200; ++i) list += fmt::format("{}, ", 1000 + i);
+    return Model(
+        fmt::format("{{ y = my.Op<list = [{}{}, 5]>(x, w) }}", list, last));
+  };
+  const std::string text = Compare(model(7), model(8)).differences[0].text;
+  CHECK_THAT(text, StartsWith("my.Op<list = [1000, 1001, "));
+  CHECK_THAT(text, ContainsSubstring(", 8, 5]>"));
+  CHECK_THAT(text, ContainsSubstring(", expected my.Op<list = [1000"));
+  CHECK_THAT(text, ContainsSubstring(", 7, 5]>"));
+  CHECK(text.size() < 400);
+}
+
+TEST_CASE("constants that differ are told by their elements", "[structure]") {
+  struct Row {
+    std::string_view a, b, text;
+  };
+  constexpr Row kRows[] = {
+      {"<float[4] k = {1, 2, 3, 4}> { y = Mul(x, k) }",
+       "<float[4] k = {1, 2, 0.25, 4}> { y = Mul(x, k) }",
+       "another constant float[4]: 1 of 4 elements differs; first [2]: 0.25 "
+       "against 3"},
+      {"<float16[1,4] h = {0, 15360, 0, 15360}> { k = Cast<to = 1>(h) "
+       "y = Mul(x, k) }",
+       "<float16[1,4] h = {0, 15360, 16384, 0}> { k = Cast<to = 1>(h) "
+       "y = Mul(x, k) }",
+       "another constant float16[1,4]: 2 of 4 elements differ; first [0,2]: 2 "
+       "against "
+       "0"},
+      {"{ k = Constant<value_floats = [1.0, 2.0, 3.0, 4.0]>() y = Mul(x, k) }",
+       "{ k = Constant<value_floats = [1.0, 2.0, 3.0, 0.5]>() y = Mul(x, k) }",
+       "another constant float[4]: 1 of 4 elements differs; first [3]: 0.5 "
+       "against 4"},
+      {"<float[4] k = {1, 2, 3, 4}> { y = Mul(x, k) }",
+       "<float[1,4] k = {1, 2, 3, 4}> { y = Mul(x, k) }",
+       "constant float[1,4], expected float[4]"},
+      {"<bool[1] k = {1}> { y = Where(k, x, w) }",
+       "<bool[1] k = {0}> { y = Where(k, x, w) }",
+       "another constant bool[1]: 0 against 1"},
+  };
+  for (const Row& row : kRows) {
+    INFO(row.text);
+    const auto load = [](std::string_view body) {
+      auto file = proto::OpenText("m", Model(body)).value();
+      return tool::LoadedModel{file, proto::Import(file).value().model};
+    };
+    const tool::LoadedModel a = load(row.a), b = load(row.b);
+    passes::Structure structure = tool::CheckStructure(a, b).value();
+    tool::ConstantDifferences(a, b).Describe(structure.differences);
+    REQUIRE(structure.differences.size() == 1);
+    CHECK(structure.differences[0].text == row.text);
+  }
 }
 
 TEST_CASE("inputs and outputs belong to the structure", "[structure]") {

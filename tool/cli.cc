@@ -99,7 +99,9 @@ ExitCode RunCommand(const Command& command, const Args& args,
   }
   output.json = options.json;
   output.quiet = options.quiet;
-  Session session{.terminal = MakeTerminal(options), .json = options.json};
+  Session session{.terminal = MakeTerminal(options),
+                  .json = options.json,
+                  .verbose = options.verbose > 0};
   session.terminal.shows_progress &= !options.quiet;
   return output.Print(RunGuarded(run, session), session.terminal);
 }

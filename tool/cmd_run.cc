@@ -17,12 +17,14 @@
 #include "passes/ir/printable.h"
 #include "passes/ir/status_macros.h"
 #include "proto/errors.h"
+#include "proto/node_signatures.h"
 #include "proto/tensor_file.h"
 #include "proto/text.h"
 #include "proto/whole_file.h"
 #include "runtime/executor.h"
 #include "spdlog/spdlog.h"
 #include "tool/commands.h"
+#include "tool/false_declarations.h"
 #include "tool/fusion.h"
 #include "tool/npy.h"
 #include "tool/progress.h"
@@ -138,17 +140,6 @@ absl::Status WriteOutputs(const RunResult& result, const Options& options) {
   return absl::OkStatus();
 }
 
-// The symbols whose numbers were guessed: "batch=1, sequence=8".
-std::string Guesses(const RunInputs& inputs) {
-  std::string text;
-  for (const ChosenDim& dim : inputs.dims) {
-    if (dim.origin != "default") continue;
-    text +=
-        fmt::format("{}{}={}", text.empty() ? "" : ", ", dim.symbol, dim.value);
-  }
-  return text;
-}
-
 // What a failed run says: the file, and the way out where we know one.
 absl::Status RunError(const absl::Status& status, const std::string& file,
                       const RunInputs& inputs) {
@@ -160,16 +151,17 @@ absl::Status RunError(const absl::Status& status, const std::string& file,
                            "uses",
                            file));
   }
-  const std::string guesses = Guesses(inputs);
-  if (guesses.empty() || !absl::IsInvalidArgument(status)) return named;
-  return proto::WithHint(
-      named, fmt::format("{} are guesses: --dim sets others", guesses));
+  const std::string hint = GuessHint(status, inputs.dims);
+  return hint.empty() ? named : proto::WithHint(named, hint);
 }
 
 absl::Status Execute(const ir::Model& model, const Options& options,
                      const Terminal& terminal, runtime::Profile& profile,
                      runtime::MemoryPlan& plan, RunResult& result) {
+  RETURN_IF_ERROR(proto::CheckNodeSignatures(model));
   Observers observers(terminal.shows_progress);
+  FalseDeclarations declarations;
+  observers.Add(&declarations);
   if (options.plan) observers.Add(&plan);
   if (options.profile) observers.Add(&profile);
   ASSIGN_OR_RETURN(
@@ -186,6 +178,8 @@ absl::Status Execute(const ir::Model& model, const Options& options,
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();
   observers.EndProgress();
+  RETURN_IF_ERROR(declarations.status());
+  result.false_declarations = declarations.all();
   result.threads = executor->thread_count();
   result.peak_bytes =
       options.plan ? plan.peaks().measured : executor->memory().peak();
@@ -193,13 +187,6 @@ absl::Status Execute(const ir::Model& model, const Options& options,
   if (options.profile) result.profile = &profile;
   if (options.plan) result.plan = &plan;
   return absl::OkStatus();
-}
-
-void WarnOfUnusedFiles(const RunResult& result, const std::string& folder) {
-  for (const std::string& file : result.inputs.unused_files) {
-    spdlog::warn("{}: is the file of no input",
-                 (fs::path(folder) / file).string());
-  }
 }
 
 absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
@@ -215,14 +202,18 @@ absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   result.files = OutputFiles(*loaded.model, options);
   RETURN_IF_ERROR(CheckFiles(result.files, options.force));
   ASSIGN_OR_RETURN(result.inputs, GatherInputs(*loaded.model, request));
-  WarnOfUnusedFiles(result, options.inputs);
+  for (const std::string& warning : result.inputs.warnings)
+    spdlog::warn("{}", warning);
   runtime::Profile profile;
   runtime::MemoryPlan plan;
   const absl::Status status =
       Execute(*loaded.model, options, session.terminal, profile, plan, result);
   if (!status.ok()) return RunError(status, loaded.file->name(), result.inputs);
+  for (const FalseDeclaration& declaration : result.false_declarations)
+    spdlog::warn("{}: {}", result.name, ToText(declaration));
   RETURN_IF_ERROR(WriteOutputs(result, options));
   Answer answer;
+  result.is_verbose = session.verbose;
   answer.text = ToText(result, session.terminal);
   answer.json = ToJson(result);
   return answer;

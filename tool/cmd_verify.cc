@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // verify A B: is B exactly A?
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +16,7 @@
 #include "passes/ir/printable.h"
 #include "passes/ir/status_macros.h"
 #include "proto/text.h"
+#include "spdlog/spdlog.h"
 #include "tool/commands.h"
 #include "tool/fusion.h"
 #include "tool/reduce.h"
@@ -31,10 +34,11 @@ struct Options {
   std::string reduce;
   uint64_t seed = 0;
   std::vector<std::string> dims;
-  int rounds = 3;
+  std::optional<int> rounds;
   std::optional<int> threads;
   std::string simd;
-  uint64_t max_ulps = 0;
+  std::optional<uint64_t> max_ulps;
+  std::optional<double> max_abs;
   bool strict_nan = false;
   bool require_proof = false;
   bool structure_only = false;
@@ -49,18 +53,44 @@ std::string CommandOf(const Options& options) {
   std::string command = fmt::format("onnx-addnorm verify {}", options.a);
   if (!options.b.empty()) command += " " + options.b;
   if (!options.inputs.empty()) command += " --inputs " + options.inputs;
-  command +=
-      fmt::format(" --seed {} --rounds {}", options.seed, options.rounds);
+  command += fmt::format(" --seed {}", options.seed);
+  if (options.rounds) command += fmt::format(" --rounds {}", *options.rounds);
   for (const std::string& dim : options.dims) command += " --dim " + dim;
   if (!options.simd.empty()) command += " --simd " + options.simd;
   return command;
 }
 
-// Differences that the user allows: of numbers, and by so many ULPs.
-bool AreAllowed(const Verification& done, uint64_t max_ulps) {
-  return max_ulps > 0 && done.kernels.is_equal() && !done.rounds.empty() &&
-         done.difference.mismatch.empty() &&
-         done.difference.max_ulps <= max_ulps;
+// "--max-ulp 4 and --max-abs 0.1"; "" if no limit is given.
+std::string LimitsText(const Options& options) {
+  std::string text;
+  if (options.max_ulps) text = fmt::format("--max-ulp {}", *options.max_ulps);
+  if (options.max_abs) {
+    text += fmt::format("{}--max-abs {}", text.empty() ? "" : " and ",
+                        *options.max_abs);
+  }
+  return text;
+}
+
+// Differences that the user allows: of numbers, within each limit given.
+bool AreAllowed(const Verification& done, const Options& options) {
+  const runtime::Comparison& found = done.difference;
+  const auto& differences = done.structure.differences;
+  const bool has_limit = options.max_ulps || options.max_abs;
+  return has_limit && done.kernels.is_equal() && !done.rounds.empty() &&
+         found.mismatch.empty() &&
+         (!options.max_ulps || found.max_ulps <= *options.max_ulps) &&
+         (!options.max_abs || found.largest.value <= *options.max_abs) &&
+         std::none_of(differences.begin(), differences.end(),
+                      [](const auto& d) { return d.is_interface; });
+}
+
+void Allow(const Options& options, Answer& answer) {
+  answer.text +=
+      fmt::format("  allowed    by {}: equal within limits is not bit-exact\n",
+                  LimitsText(options));
+  answer.json["allowed"] = {{"bit_exact", false}};
+  if (options.max_ulps) answer.json["allowed"]["max_ulp"] = *options.max_ulps;
+  if (options.max_abs) answer.json["allowed"]["max_abs"] = *options.max_abs;
 }
 
 // What the verdict is to the caller; the failure says why it is not 0.
@@ -71,12 +101,11 @@ void Judge(const Verification& done, const Options& options, Answer& answer) {
   };
   switch (done.verdict) {
     case Verdict::kDifferent:
-      if (AreAllowed(done, options.max_ulps)) {
-        answer.text +=
-            fmt::format("  allowed    by --max-ulp {}\n", options.max_ulps);
-        return;
-      }
-      return no("the models differ");
+      if (AreAllowed(done, options)) return Allow(options, answer);
+      return no(LimitsText(options).empty()
+                    ? "the models differ"
+                    : fmt::format("the models differ by more than {} allows",
+                                  LimitsText(options)));
     case Verdict::kEqualOnRuns:
       if (options.require_proof)
         return no("nothing differs on what was run, but that is no proof");
@@ -85,8 +114,10 @@ void Judge(const Verification& done, const Options& options, Answer& answer) {
       answer.exit_code = ExitCode::kModel;
       answer.failure =
           Failure{"the models cannot be compared",
-                  "--structure-only and --inputs DIR leave out what cannot be "
-                  "done"};
+                  done.run_hint.empty()
+                      ? "--structure-only and --inputs DIR leave out what "
+                        "cannot be done"
+                      : done.run_hint};
       return;
     case Verdict::kProven:
       break;
@@ -117,7 +148,13 @@ absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   request.inputs.folder = options.inputs;
   request.inputs.seed = options.seed;
   ASSIGN_OR_RETURN(request.inputs.dims, ParseDims(options.dims));
-  request.rounds = options.rounds;
+  request.rounds = options.rounds.value_or(request.rounds);
+  if (!options.inputs.empty() && request.rounds > 1 && options.rounds) {
+    spdlog::warn(
+        "--rounds {}: one round is run, as --inputs has the same files "
+        "for each",
+        *options.rounds);
+  }
   request.threads = options.threads.value_or(DefaultThreads());
   request.structure_only = options.structure_only;
   if (!options.reduce.empty())
@@ -129,7 +166,8 @@ absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   }
   ASSIGN_OR_RETURN(const Verification done,
                    Verify(a, b ? &*b : nullptr, request));
-  const VerifyNames names{options.a, options.b, CommandOf(options)};
+  const VerifyNames names{options.a, options.b, CommandOf(options),
+                          options.max_ulps.has_value(), session.verbose};
   Answer answer;
   answer.text = ToText(done, names, session.terminal);
   answer.json = ToJson(done, names);
@@ -152,7 +190,8 @@ Run: both side by side; what they share is computed once.
 
 Verdicts: proven (same structure: equal for all inputs), equal on what was run
 (exit 0, with --require-proof 1), different (1), not comparable (3). There is no
-tolerance unless --max-ulp gives one.)";
+tolerance unless --max-ulp or --max-abs gives one: within each limit that is
+given, "different" is exit 0, and said to be not bit-exact.)";
 
 }  // namespace
 
@@ -175,7 +214,8 @@ RunFunction AddVerify(CLI::App& app) {
       ->take_all();
   app.add_option("--rounds", options->rounds,
                  "Runs with other inputs (default: 3): the second in other\n"
-                 "sizes, the third on small numbers, where epsilon counts")
+                 "sizes, the third on small numbers, where epsilon counts;\n"
+                 "with --inputs always 1")
       ->option_text("N")
       ->check(CLI::Range(1, 1000));
   app.add_option("--threads", options->threads, "Default: all cores")
@@ -183,9 +223,13 @@ RunFunction AddVerify(CLI::App& app) {
       ->check(CLI::Range(1, kMostThreads));
   AddSimdOption(app, options->simd);
   app.add_option("--max-ulp", options->max_ulps,
-                 "Allow outputs to differ by so many units in the last place")
+                 "Allow results to differ by so many units in the last place")
       ->option_text("N")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 62));
+  app.add_option("--max-abs", options->max_abs,
+                 "Allow results to differ by so much")
+      ->option_text("X")
+      ->check(CLI::Range(0.0, std::numeric_limits<double>::max()));
   app.add_flag("--strict-nan", options->strict_nan,
                "What may change payloads of NaN is a difference: swapped\n"
                "operands of Add or Mul");

@@ -43,7 +43,8 @@ struct Answer {
 
 struct Session {
   Terminal terminal;
-  bool json = false;  // --json: stdout belongs to the object
+  bool json = false;     // --json: stdout belongs to the object
+  bool verbose = false;  // -v: lists are not cut
 };
 
 using RunFunction = std::function<absl::StatusOr<Answer>(const Session&)>;

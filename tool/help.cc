@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <numeric>
-#include <utility>
 #include <vector>
 
 #include "CLI/Formatter.hpp"
 #include "fmt/format.h"
 #include "tool/commands.h"
 #include "tool/output.h"
+#include "tool/suggestion.h"
 
 namespace addnorm::tool {
 namespace {
@@ -43,38 +42,6 @@ Exit codes:
 
 constexpr std::string_view kListHint =
     "\nhint: 'onnx-addnorm -h' lists the commands";
-
-// Levenshtein's distance: how many letters to insert, drop or replace.
-size_t Distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i + 1);
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
-
-// "; did you mean 'optimize'?", or nothing if no choice is near.
-std::string Suggestion(std::string_view given,
-                       const std::vector<std::string>& choices) {
-  const auto distance = [given](const std::string& choice) {
-    return Distance(given, choice);
-  };
-  const auto nearest =
-      std::min_element(choices.begin(), choices.end(),
-                       [&](const std::string& a, const std::string& b) {
-                         return distance(a) < distance(b);
-                       });
-  if (nearest == choices.end() || distance(*nearest) > 1 + given.size() / 4) {
-    return "";
-  }
-  return fmt::format("; did you mean '{}'?", *nearest);
-}
 
 std::vector<std::string> CommandNames() {
   std::vector<std::string> names;

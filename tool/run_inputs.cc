@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "passes/ir/printable.h"
 #include "passes/ir/status_macros.h"
 #include "proto/errors.h"
@@ -19,6 +20,7 @@
 #include "proto/whole_file.h"
 #include "tool/input_values.h"
 #include "tool/npy.h"
+#include "tool/suggestion.h"
 
 namespace addnorm::tool {
 namespace {
@@ -64,15 +66,18 @@ bool Fits(const ir::TensorType& declared, const Tensor& tensor) {
 
 // "what --inputs DIR may hold", for a model whose inputs are these.
 std::string FolderHint(const ir::Model& model) {
+  constexpr size_t kShown = 4;
   std::string hint = "--inputs DIR can hold ";
   const auto& inputs = model.graph.inputs();
   const std::vector<std::string> stems = FileStems(inputs);
-  for (size_t i = 0; i < inputs.size(); ++i) {
+  for (size_t i = 0; i < std::min(inputs.size(), kShown); ++i) {
     hint += fmt::format("{}input_{}.pb or {}.npy for '{}' ({})",
                         i == 0 ? "" : "; ", i, ir::Printable(stems[i]),
                         ir::Printable(inputs[i]->name()),
                         ir::ToString(inputs[i]->type));
   }
+  if (inputs.size() > kShown)
+    hint += fmt::format("; and so on for {} more", inputs.size() - kShown);
   return hint;
 }
 
@@ -90,18 +95,67 @@ class FolderReader {
     if (error) return proto::ErrnoError(error.value(), folder_);
     const auto& inputs = model_.graph.inputs();
     const std::vector<std::string> stems = FileStems(inputs);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      choices_.push_back(fmt::format("input_{}.pb", i));
+      choices_.push_back(stems[i] + ".npy");
+    }
+    RETURN_IF_ERROR(CheckNames());
     for (size_t i = 0; i < inputs.size(); ++i)
       RETURN_IF_ERROR(ReadInput(*inputs[i], i, stems[i]));
-    for (const std::string& file : files_) {
-      if (IsInputFile(file)) out_.unused_files.push_back(file);
-    }
     return absl::OkStatus();
   }
 
  private:
-  static bool IsInputFile(std::string_view file) {
-    return file.ends_with(".npy") ||
-           (file.starts_with("input_") && file.ends_with(".pb"));
+  // What `run --outputs` and test data sets have beside the inputs.
+  std::set<std::string> OutputFiles() const {
+    const auto& outputs = model_.graph.outputs();
+    std::set<std::string> names;
+    for (const std::string& stem : FileStems(outputs))
+      names.insert(stem + ".npy");
+    for (const std::string& file : files_) {
+      if (file.starts_with("output_") && file.ends_with(".pb"))
+        names.insert(file);
+    }
+    return names;
+  }
+
+  absl::Status CheckNames() const {
+    const std::set<std::string> outputs = OutputFiles();
+    const std::set<std::string> inputs(choices_.begin(), choices_.end());
+    bool has_input = inputs.empty();
+    for (const std::string& file : files_) {
+      const bool is_input = inputs.contains(file);
+      has_input |= is_input;
+      if (is_input || outputs.contains(file) ||
+          !(file.ends_with(".npy") || file.ends_with(".pb")))
+        continue;
+      return Refused(fmt::format("{}: is the file of no input{}",
+                                 (fs::path(folder_) / file).string(),
+                                 Suggestion(file, choices_)));
+    }
+    if (has_input) return absl::OkStatus();
+    return Refused(fmt::format("{}: has no file of an input, found {}", folder_,
+                               FoundText()));
+  }
+
+  std::string FoundText() const {
+    constexpr size_t kShown = 5;
+    if (files_.empty()) return "no file at all";
+    std::string text;
+    size_t count = 0;
+    for (const std::string& file : files_) {
+      if (count++ == kShown)
+        return text + fmt::format(" and {} more", files_.size() - kShown);
+      text +=
+          fmt::format("{}'{}'", text.empty() ? "" : ", ", ir::Printable(file));
+    }
+    return text;
+  }
+
+  absl::Status Refused(std::string_view what) const {
+    return proto::WithHint(
+        absl::FailedPreconditionError(std::string(what)),
+        choices_.empty() ? "the model has no inputs" : FolderHint(model_));
   }
 
   absl::Status ReadInput(const ir::Value& input, size_t i,
@@ -136,6 +190,7 @@ class FolderReader {
   std::string folder_;
   RunInputs& out_;
   std::set<std::string> files_;
+  std::vector<std::string> choices_;  // what files can be called
 };
 
 absl::StatusOr<Tensor> GenerateInput(const ir::Model& model,
@@ -208,7 +263,22 @@ absl::StatusOr<RunInputs> GatherInputs(const ir::Model& model,
                                                    request, out.origins[i]));
   }
   out.dims = dims.chosen();
+  out.warnings = dims.warnings();
   return out;
+}
+
+std::string GuessHint(const absl::Status& failure,
+                      const std::vector<ChosenDim>& dims) {
+  std::vector<std::string> guesses;
+  for (const ChosenDim& dim : dims) {
+    if (dim.origin == "default")
+      guesses.push_back(
+          fmt::format("{}={}", ir::Printable(dim.symbol), dim.value));
+  }
+  if (guesses.empty() || !absl::IsInvalidArgument(failure)) return "";
+  return fmt::format("{} {}: --dim NAME=N sets {}", fmt::join(guesses, ", "),
+                     guesses.size() == 1 ? "is a guess" : "are guesses",
+                     guesses.size() == 1 ? "another" : "others");
 }
 
 absl::StatusOr<DimValues> ParseDims(const std::vector<std::string>& words) {
@@ -227,7 +297,11 @@ absl::StatusOr<DimValues> ParseDims(const std::vector<std::string>& words) {
           fmt::format("--dim {}: expected NAME=NUMBER, such as batch=2",
                       ir::Printable(word)));
     }
-    dims[word.substr(0, equals)] = value;
+    const auto [it, added] = dims.try_emplace(word.substr(0, equals), value);
+    if (added || it->second == value) continue;
+    return absl::FailedPreconditionError(
+        fmt::format("--dim {}: is given twice, as {} and {}",
+                    ir::Printable(it->first), it->second, value));
   }
   return dims;
 }

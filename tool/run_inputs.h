@@ -39,14 +39,20 @@ struct RunInputs {
   // Of each: "input_0.pb", "generated: ids below 256", "initializer".
   std::vector<std::string> origins;
   std::vector<ChosenDim> dims;
-  // Files of the folder that look like inputs and are none.
-  std::vector<std::string> unused_files;
+  // What is odd about the given inputs: a symbol with two values.
+  std::vector<std::string> warnings;
 };
 
 // Errors name the file or input, what was expected and found, and what the
-// folder may hold.
+// folder may hold. A folder without a file of an input, and a .pb or .npy file
+// in it that is none (and not the model's output), is kFailedPrecondition.
 absl::StatusOr<RunInputs> GatherInputs(const ir::Model& model,
                                        const InputRequest& request);
+
+// Which dimensions were guessed and how to give others, where a run failed of
+// what a wrong guess may cause; "" otherwise.
+std::string GuessHint(const absl::Status& failure,
+                      const std::vector<ChosenDim>& dims);
 
 // Of "NAME=NUMBER" words. kFailedPrecondition for others.
 absl::StatusOr<DimValues> ParseDims(const std::vector<std::string>& words);

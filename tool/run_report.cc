@@ -3,8 +3,10 @@
 #include "tool/run_report.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "fmt/format.h"
 #include "passes/ir/printable.h"
@@ -21,22 +23,26 @@ using runtime::PlannedValue;
 using runtime::Tensor;
 
 constexpr size_t kNodesInText = 20;
+constexpr size_t kStepsInText = 10;
 
 // ---- numbers
 
-std::string Number(double value, bool is_integer) {
-  return is_integer ? fmt::format("{:.0f}", value)
-                    : fmt::format("{:.6g}", value);
+std::string NumberText(double value) { return fmt::format("{:.6g}", value); }
+std::string NumberText(int64_t value) { return fmt::format("{}", value); }
+std::string NumberText(uint64_t value) { return fmt::format("{}", value); }
+std::string NumberText(const Number& number) {
+  return std::visit([](auto value) { return NumberText(value); }, number);
 }
 
-std::string Number(std::optional<double> value, bool is_integer) {
-  return value ? Number(*value, is_integer) : "-";
+template <typename T>
+std::string NumberText(const std::optional<T>& number) {
+  return number ? NumberText(*number) : "-";
 }
 
 std::string FirstValues(const Statistics& statistics) {
   std::string text;
-  for (const double value : statistics.first)
-    text += (text.empty() ? "" : ", ") + Number(value, statistics.is_integer);
+  for (const Number& value : statistics.first)
+    text += (text.empty() ? "" : ", ") + NumberText(value);
   if (statistics.count > static_cast<int64_t>(statistics.first.size()) &&
       !text.empty())
     text += ", …";
@@ -90,11 +96,10 @@ std::string OutputsText(const RunResult& result, const Terminal& terminal) {
       row.push_back("-> " + ir::Printable(result.files[i]));
     } else {
       const Statistics numbers = StatisticsOf(tensor);
-      row.insert(
-          row.end(),
-          {Number(numbers.min, numbers.is_integer),
-           Number(numbers.max, numbers.is_integer), Number(numbers.mean, false),
-           fmt::format("{}", numbers.nan), FirstValues(numbers)});
+      row.insert(row.end(),
+                 {NumberText(numbers.min), NumberText(numbers.max),
+                  NumberText(numbers.mean), fmt::format("{}", numbers.nan),
+                  FirstValues(numbers)});
     }
     table.AddRow(std::move(row));
   }
@@ -111,7 +116,7 @@ std::string NodeSeconds(double seconds) {
                         : FormatSeconds(seconds);
 }
 
-std::string ProfileText(const runtime::Profile& profile,
+std::string ProfileText(const runtime::Profile& profile, bool is_verbose,
                         const Terminal& terminal) {
   const double all = profile.seconds();
   Table ops("<>>>");
@@ -123,7 +128,8 @@ std::string ProfileText(const runtime::Profile& profile,
   Table nodes("<>>>");
   nodes.AddRow({"node", "runs", "time", "share"});
   const std::vector<NodeTime> times = profile.Nodes();
-  for (size_t i = 0; i < std::min(times.size(), kNodesInText); ++i) {
+  const size_t shown = is_verbose ? times.size() : kNodesInText;
+  for (size_t i = 0; i < std::min(times.size(), shown); ++i) {
     nodes.AddRow({ir::Printable(times[i].node->Describe()),
                   fmt::format("{}", times[i].runs),
                   NodeSeconds(times[i].seconds), Share(times[i].seconds, all)});
@@ -131,9 +137,9 @@ std::string ProfileText(const runtime::Profile& profile,
   std::string text = terminal.Paint(Style::kStrong, "profile") + "\n" +
                      ops.Render(terminal.width) + "\n" +
                      nodes.Render(terminal.width);
-  if (times.size() > kNodesInText) {
-    text += fmt::format("… and {} more (--json has all)\n",
-                        times.size() - kNodesInText);
+  if (times.size() > shown) {
+    text += fmt::format("… and {} more (-v and --json have all)\n",
+                        times.size() - shown);
   }
   return text;
 }
@@ -174,10 +180,7 @@ std::string StepText(const PlannedStep& step, size_t number, size_t width) {
   return text + indent + held + "\n";
 }
 
-std::string PlanText(const RunResult& result, const Terminal& terminal) {
-  std::string text = terminal.Paint(Style::kStrong, "memory plan") + "\n";
-  for (size_t i = 0; i < result.plan->steps().size(); ++i)
-    text += StepText(result.plan->steps()[i], i + 1, terminal.width);
+std::string PeaksText(const RunResult& result, size_t width) {
   const runtime::MemoryPeaks& peaks = result.plan->peaks();
   Table table("<><");
   const auto row = [&](const char* name, size_t bytes, const char* what) {
@@ -188,7 +191,38 @@ std::string PlanText(const RunResult& result, const Terminal& terminal) {
   row("planned peak", peaks.planned, "and buffers taken over");
   row("measured peak", peaks.measured, "");
   row("weights", result.weight_bytes, "apart");
-  return text + table.Render(terminal.width);
+  return table.Render(width);
+}
+
+// Places of the steps to show: all in their order, or those that hold most.
+std::vector<size_t> ShownSteps(const RunResult& result) {
+  const std::vector<PlannedStep>& steps = result.plan->steps();
+  std::vector<size_t> places(steps.size());
+  std::iota(places.begin(), places.end(), 0);
+  if (result.is_verbose) return places;
+  std::stable_sort(places.begin(), places.end(), [&](size_t a, size_t b) {
+    return steps[a].peak > steps[b].peak;
+  });
+  places.resize(std::min(places.size(), kStepsInText));
+  return places;
+}
+
+std::string PlanText(const RunResult& result, const Terminal& terminal) {
+  const std::vector<PlannedStep>& steps = result.plan->steps();
+  const std::vector<size_t> shown = ShownSteps(result);
+  std::string text = terminal.Paint(Style::kStrong, "memory plan") + "\n" +
+                     PeaksText(result, terminal.width);
+  if (!steps.empty()) {
+    text += result.is_verbose ? "\nsteps in their order\n"
+                              : "\nsteps, those that hold most first\n";
+  }
+  for (const size_t place : shown)
+    text += StepText(steps[place], place + 1, terminal.width);
+  if (shown.size() < steps.size()) {
+    text += fmt::format("… and {} more (-v and --json have all)\n",
+                        steps.size() - shown.size());
+  }
+  return text;
 }
 
 }  // namespace
@@ -199,7 +233,7 @@ std::string ToText(const RunResult& result, const Terminal& terminal) {
     text += InputsText(result, terminal) + "\n";
   text += OutputsText(result, terminal) + "\n";
   if (result.profile != nullptr)
-    text += ProfileText(*result.profile, terminal) + "\n";
+    text += ProfileText(*result.profile, result.is_verbose, terminal) + "\n";
   if (result.plan != nullptr) text += PlanText(result, terminal) + "\n";
   return text +
          fmt::format(

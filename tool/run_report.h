@@ -19,6 +19,7 @@
 #include "runtime/memory_plan.h"
 #include "runtime/profile.h"
 #include "runtime/tensor.h"
+#include "tool/false_declarations.h"
 #include "tool/run_inputs.h"
 #include "tool/statistics.h"
 #include "tool/term.h"
@@ -36,6 +37,8 @@ struct RunResult {
   double seconds = 0;
   size_t peak_bytes = 0;
   size_t weight_bytes = 0;
+  std::vector<FalseDeclaration> false_declarations;
+  bool is_verbose = false;  // lists are not cut
   const runtime::Profile* profile = nullptr;
   const runtime::MemoryPlan* plan = nullptr;
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "fmt/format.h"
 #include "tool/run_report.h"
@@ -20,26 +21,27 @@ using runtime::Tensor;
 using Json = nlohmann::ordered_json;
 
 // JSON has no NaN and no infinity.
-Json JsonNumber(double value, bool is_integer) {
+Json JsonNumber(double value) {
   if (!std::isfinite(value)) return fmt::format("{}", value);
-  if (is_integer && std::abs(value) < 0x1p53)
-    return static_cast<int64_t>(value);
   return value;
+}
+Json JsonNumber(int64_t value) { return value; }
+Json JsonNumber(uint64_t value) { return value; }
+
+Json JsonNumber(const Number& number) {
+  return std::visit([](auto value) -> Json { return JsonNumber(value); },
+                    number);
 }
 
 void AddJson(Json& object, const Statistics& statistics) {
-  const std::pair<const char*, std::optional<double>> numbers[] = {
-      {"min", statistics.min}, {"max", statistics.max}};
-  for (const auto& [key, value] : numbers) {
-    if (value) object[key] = JsonNumber(*value, statistics.is_integer);
-  }
-  if (statistics.mean)
-    object["mean"] = JsonNumber(*statistics.mean, /*is_integer=*/false);
+  if (statistics.min) object["min"] = JsonNumber(*statistics.min);
+  if (statistics.max) object["max"] = JsonNumber(*statistics.max);
+  if (statistics.mean) object["mean"] = JsonNumber(*statistics.mean);
   object["nan"] = statistics.nan;
   object["infinite"] = statistics.infinite;
   Json first = Json::array();
-  for (const double value : statistics.first)
-    first.push_back(JsonNumber(value, statistics.is_integer));
+  for (const Number& value : statistics.first)
+    first.push_back(JsonNumber(value));
   object["first"] = std::move(first);
 }
 
@@ -162,6 +164,14 @@ Json ToJson(const RunResult& result) {
             {"seconds", result.seconds},
             {"peak_bytes", result.peak_bytes},
             {"weight_bytes", result.weight_bytes}};
+  Json declarations = Json::array();
+  for (const FalseDeclaration& one : result.false_declarations) {
+    declarations.push_back({{"value", one.value->name()},
+                            {"node", one.value->producer()->Describe()},
+                            {"declared", one.declared},
+                            {"computed", one.computed}});
+  }
+  json["false_declarations"] = std::move(declarations);
   if (result.profile != nullptr)
     json["profile"] = ProfileToJson(*result.profile);
   if (result.plan != nullptr) json["plan"] = PlanToJson(result);

@@ -10,22 +10,26 @@
 
 #include <cstdint>
 #include <optional>
+#include <variant>
 #include <vector>
 
 #include "runtime/tensor.h"
 
 namespace addnorm::tool {
 
+// An element, exact: not every integer is a double.
+using Number = std::variant<double, int64_t, uint64_t>;
+
 // A tensor's elements in numbers; of types that numbers do not fit, only the
 // count.
 struct Statistics {
-  bool is_integer = false;
   int64_t count = 0;
   int64_t nan = 0;
   int64_t infinite = 0;
   // Of elements that are no NaN; nullopt if there is none.
-  std::optional<double> min, max, mean;
-  std::vector<double> first;
+  std::optional<Number> min, max;
+  std::optional<double> mean;  // of integers, of their exact sum
+  std::vector<Number> first;
 };
 Statistics StatisticsOf(const runtime::Tensor& tensor);
 

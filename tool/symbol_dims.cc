@@ -7,8 +7,11 @@
 #include <charconv>
 
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "passes/ir/printable.h"
+#include "passes/ir/status_macros.h"
 #include "tool/input_facts.h"
+#include "tool/suggestion.h"
 
 namespace addnorm::tool {
 namespace {
@@ -137,9 +140,57 @@ void SymbolDims::Bind(const ir::Value& input, const Tensor& tensor) {
   for (size_t i = 0; i < shape->size(); ++i) {
     const ir::Dimension& dim = (*shape)[i];
     const std::vector<std::string> symbols = SymbolsOf(dim);
-    if (symbols.size() == 1 && symbols[0] == dim.symbol)
-      Set(dim.symbol, tensor.dims()[i], "from inputs");
+    if (symbols.size() != 1 || symbols[0] != dim.symbol) continue;
+    Set(dim.symbol, tensor.dims()[i], "from inputs");
+    const int64_t bound = Find(dim.symbol)->value;
+    if (bound == tensor.dims()[i]) continue;
+    warnings_.push_back(fmt::format(
+        "input '{}': dimension {} ('{}') is {}, but {} in another input",
+        ir::Printable(input.name()), i, ir::Printable(dim.symbol),
+        tensor.dims()[i], bound));
   }
+}
+
+absl::Status SymbolDims::CheckSums(const ir::Value& input,
+                                   const Tensor& tensor) const {
+  const auto& shape = input.type.shape;
+  if (!shape || shape->size() != tensor.dims().size()) return absl::OkStatus();
+  for (size_t i = 0; i < shape->size(); ++i) {
+    const std::string& sum = (*shape)[i].symbol;
+    const std::optional<int64_t> expected =
+        Find(sum) != nullptr || sum.empty() ? std::nullopt : Evaluate(sum);
+    if (!expected || *expected == tensor.dims()[i]) continue;
+    std::string parts;
+    for (const std::string& symbol : SymbolsOf((*shape)[i])) {
+      const ChosenDim& part = *Find(symbol);
+      parts += fmt::format("{}{}={} ({})", parts.empty() ? "" : ", ", symbol,
+                           part.value, part.origin);
+    }
+    return absl::InvalidArgumentError(fmt::format(
+        "input '{}': dimension {} is {}, expected {} = {}: {}\nhint: --dim "
+        "NAME=N sets dimensions of inputs that are generated",
+        ir::Printable(input.name()), i, tensor.dims()[i], ir::Printable(sum),
+        *expected, ir::Printable(parts)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SymbolDims::CheckGiven(const std::vector<std::string>& known,
+                                    const std::string& symbol,
+                                    int64_t value) const {
+  if (std::find(known.begin(), known.end(), symbol) == known.end()) {
+    return absl::FailedPreconditionError(fmt::format(
+        "--dim {}: no input has this symbolic dimension{}\nhint: {}",
+        ir::Printable(symbol), Suggestion(symbol, known),
+        known.empty() ? "all dimensions of the inputs are numbers"
+                      : ir::Printable(fmt::format("symbols of the inputs: {}",
+                                                  fmt::join(known, ", ")))));
+  }
+  const ChosenDim* bound = Find(symbol);
+  if (bound == nullptr || bound->value == value) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      fmt::format("--dim {}={}: the given inputs have {}\nhint: leave it out",
+                  ir::Printable(symbol), value, bound->value));
 }
 
 void SymbolDims::AddDefaults(const ir::Value& input, bool with_totals) {
@@ -178,20 +229,7 @@ absl::Status SymbolDims::Choose(const ir::Graph& graph,
     if (!tensors[i].is_absent()) Bind(*graph.inputs()[i], tensors[i]);
   }
   for (const auto& [symbol, value] : given) {
-    if (std::find(known.begin(), known.end(), symbol) == known.end()) {
-      return absl::FailedPreconditionError(fmt::format(
-          "--dim {}: no input has this symbolic dimension\nhint: {}",
-          ir::Printable(symbol),
-          known.empty() ? "all dimensions of the inputs are numbers"
-                        : ir::Printable(fmt::format("symbols of the inputs: {}",
-                                                    fmt::join(known, ", ")))));
-    }
-    const ChosenDim* bound = Find(symbol);
-    if (bound != nullptr && bound->value != value) {
-      return absl::FailedPreconditionError(fmt::format(
-          "--dim {}={}: the given inputs have {}\nhint: leave it out",
-          ir::Printable(symbol), value, bound->value));
-    }
+    RETURN_IF_ERROR(CheckGiven(known, symbol, value));
     Set(symbol, value, "given");
   }
   for (const bool with_totals : {false, true}) {
@@ -201,6 +239,10 @@ absl::Status SymbolDims::Choose(const ir::Graph& graph,
           tensors[i].is_absent() && input.initializer() == nullptr;
       if (is_made && input.type.shape) AddDefaults(input, with_totals);
     }
+  }
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    if (!tensors[i].is_absent())
+      RETURN_IF_ERROR(CheckSums(*graph.inputs()[i], tensors[i]));
   }
   return absl::OkStatus();
 }

@@ -46,13 +46,18 @@ class SymbolDims {
  public:
   // `tensors` are the graph's inputs in order, absent where they are to be
   // made. kFailedPrecondition for a given symbol that no input has, or that a
-  // tensor contradicts.
+  // tensor contradicts; kInvalidArgument for a tensor that the sum of others
+  // contradicts.
   absl::Status Choose(const ir::Graph& graph,
                       std::span<const runtime::Tensor> tensors,
                       const DimValues& given);
 
   // Symbols of inputs without a tensor, and given ones, in order of appearance.
   const std::vector<ChosenDim>& chosen() const { return chosen_; }
+
+  // Symbols with two values in the tensors. Some exporters write "?" or "None"
+  // for all they do not know, so it is no error.
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
   runtime::Dims ShapeOf(const ir::Shape& shape) const;
   // The number for the first symbol of that role; nullopt if there is none.
@@ -61,11 +66,17 @@ class SymbolDims {
  private:
   void Set(const std::string& symbol, int64_t value, std::string_view origin);
   void Bind(const ir::Value& input, const runtime::Tensor& tensor);
+  absl::Status CheckGiven(const std::vector<std::string>& known,
+                          const std::string& symbol, int64_t value) const;
+  // "past + sequence" of a tensor, against its parts.
+  absl::Status CheckSums(const ir::Value& input,
+                         const runtime::Tensor& tensor) const;
   void AddDefaults(const ir::Value& input, bool with_totals);
   const ChosenDim* Find(std::string_view symbol) const;
   std::optional<int64_t> Evaluate(std::string_view expression) const;
 
   std::vector<ChosenDim> chosen_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace addnorm::tool

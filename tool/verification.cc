@@ -11,8 +11,12 @@
 #include "passes/fused_op.h"
 #include "passes/ir/printable.h"
 #include "passes/ir/status_macros.h"
+#include "proto/errors.h"
 #include "proto/infer_types.h"
+#include "proto/node_signatures.h"
+#include "tool/constant_difference.h"
 #include "tool/exit_code.h"
+#include "tool/output.h"
 #include "tool/report.h"
 #include "tool/structure_check.h"
 
@@ -148,6 +152,7 @@ absl::Status Verifier::CompareStructures(bool is_itself) {
   absl::StatusOr<passes::Structure> structure = CheckStructure(a_, b_);
   if (structure.ok()) {
     result_.structure = *std::move(structure);
+    ConstantDifferences(a_, b_).Describe(result_.structure.differences);
   } else if (IsOfModel(structure.status())) {
     result_.structure_reason = Message(structure.status());
   } else {
@@ -234,7 +239,10 @@ absl::Status Verifier::RunRound(runtime::LockStep& lock_step, int round) {
   ASSIGN_OR_RETURN(const RunInputs gathered, GatherInputs(*a_.model, inputs));
   Round done{inputs.seed, inputs.scale, gathered.dims, {}};
   const auto start = std::chrono::steady_clock::now();
-  ASSIGN_OR_RETURN(done.result, lock_step.Run(gathered.tensors));
+  absl::StatusOr<runtime::LockStepResult> ran = lock_step.Run(gathered.tensors);
+  result_.run_hint = GuessHint(ran.status(), gathered.dims);
+  RETURN_IF_ERROR(ran.status());
+  done.result = *std::move(ran);
   if (round == 0)
     seconds_ =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
@@ -269,6 +277,10 @@ absl::Status Verifier::RunApart(Executor& a, const runtime::Twins& twins) {
 }
 
 absl::Status Verifier::RunRounds() {
+  for (const auto& [name, model] : {std::pair("A", &a_), {"B", &b_}}) {
+    RETURN_IF_ERROR(
+        proto::WithContext(proto::CheckNodeSignatures(*model->model), name));
+  }
   const runtime::Twins twins = MakeTwins(*b_.model, result_.structure);
   ASSIGN_OR_RETURN(const auto a,
                    Executor::Create(*a_.model, {.threads = request_.threads,
@@ -296,7 +308,9 @@ absl::Status Verifier::CompareRuns() {
   }
   const absl::Status status = RunRounds();
   if (!IsOfModel(status)) return status;
-  result_.run_reason = Message(status);
+  const Failure failure = ToFailure(status);
+  result_.run_reason = failure.error;
+  if (!failure.hint.empty()) result_.run_hint = failure.hint;
   result_.apart.reason = "not every round could be run";
   result_.only_b_fails = IsFailureOfB(status);
   return absl::OkStatus();
@@ -342,8 +356,11 @@ std::string_view Name(Verdict verdict) {
 absl::StatusOr<Verification> Verify(const LoadedModel& a, const LoadedModel* b,
                                     const VerifyRequest& request) {
   Verification result;
-  RETURN_IF_ERROR(CheckOutputs(*a.model, b == nullptr ? *a.model : *b->model));
-  Verifier verifier(a, b == nullptr ? a : *b, request, result);
+  const LoadedModel& other = b == nullptr ? a : *b;
+  RETURN_IF_ERROR(CheckOutputs(*a.model, *other.model));
+  for (const ir::Value* output : other.model->graph.outputs())
+    result.output_names.push_back(output->name());
+  Verifier verifier(a, other, request, result);
   RETURN_IF_ERROR(verifier.CompareStructures(/*is_itself=*/b == nullptr));
   if (request.structure_only) {
     result.kernels_reason = result.run_reason = "--structure-only";

@@ -62,12 +62,15 @@ struct Verification {
   Verdict verdict = Verdict::kNotComparable;
   // "" where the layer ran; else why it did not.
   std::string structure_reason, kernels_reason, run_reason;
+  // The way out of the run's reason, "" where none is known.
+  std::string run_hint;
   // A node of B failed on values that A computes.
   bool only_b_fails = false;
   passes::Structure structure;
   KernelCheck kernels;
   std::vector<Round> rounds;
   ApartRound apart;
+  std::vector<std::string> output_names;  // of B
   // Words of outputs and of results of B's own nodes, compared in all rounds.
   int64_t words = 0;
   // All differences of the runs together.

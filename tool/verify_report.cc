@@ -13,11 +13,20 @@
 namespace addnorm::tool {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using runtime::Comparison;
 
-// Of a list, for people; JSON has all.
+// Of a list, for people; -v and JSON have all.
 constexpr size_t kShown = 5;
+
+size_t ShownOf(size_t count, const VerifyNames& names) {
+  return names.is_verbose ? count : std::min(count, kShown);
+}
+
+std::string MoreText(size_t count, size_t shown) {
+  return count > shown
+             ? fmt::format("    and {} more (-v has all)\n", count - shown)
+             : "";
+}
 
 Style StyleOf(Verdict verdict) {
   if (verdict == Verdict::kProven) return Style::kGood;
@@ -39,18 +48,18 @@ std::string PlaceText(const passes::StructureDifference& difference) {
 }
 
 std::string ListText(const std::vector<passes::StructureDifference>& list,
-                     size_t width) {
+                     const VerifyNames& names, size_t width) {
   std::string text;
-  for (size_t i = 0; i < std::min(list.size(), kShown); ++i) {
+  const size_t shown = ShownOf(list.size(), names);
+  for (size_t i = 0; i < shown; ++i) {
     text += Paragraph(
         "    ", PlaceText(list[i]) + ": " + ir::Printable(list[i].text), width);
   }
-  if (list.size() > kShown)
-    text += fmt::format("    and {} more\n", list.size() - kShown);
-  return text;
+  return text + MoreText(list.size(), shown);
 }
 
-std::string StructureText(const Verification& done, size_t width) {
+std::string StructureText(const Verification& done, const VerifyNames& names,
+                          size_t width) {
   if (!done.structure_reason.empty()) {
     return Paragraph("  structure  ", "not compared: " + done.structure_reason,
                      width);
@@ -64,13 +73,13 @@ std::string StructureText(const Verification& done, size_t width) {
         Plural(static_cast<int64_t>(done.structure.differences.size()),
                "difference"),
         done.structure.has_more ? " and more" : "");
-    text += ListText(done.structure.differences, width);
+    text += ListText(done.structure.differences, names, width);
   }
   if (done.structure.swaps.empty()) return text;
   text += fmt::format(
       "  note       {} with swapped operands: equal but for payloads of NaN\n",
       Plural(static_cast<int64_t>(done.structure.swaps.size()), "node"));
-  return text + ListText(done.structure.swaps, width);
+  return text + ListText(done.structure.swaps, names, width);
 }
 
 std::string KernelsText(const Verification& done, size_t width) {
@@ -111,18 +120,88 @@ std::string ApartText(const ApartRound& apart) {
 }
 
 std::string RunText(const Verification& done, size_t width) {
+  const std::string hint =
+      done.run_hint.empty()
+          ? ""
+          : Paragraph("             ", "hint: " + done.run_hint, width);
   if (done.rounds.empty()) {
     return Paragraph("  run        ", "not compared: " + done.run_reason,
-                     width);
+                     width) +
+           hint;
   }
   const runtime::LockStepResult& first = done.rounds[0].result;
   std::string text = fmt::format(
-      "  run        {} side by side, {} words compared; {} of B's own\n",
+      "  run        {} side by side, {} words compared; {} of B run "
+      "separately\n",
       Plural(static_cast<int64_t>(done.rounds.size()), "round"), done.words,
       Plural(first.b_nodes, "node"));
   if (!done.run_reason.empty())
-    text += Paragraph("             ", done.run_reason, width);
+    text += Paragraph("             ", done.run_reason, width) + hint;
   return text + Paragraph("             ", ApartText(done.apart), width);
+}
+
+// "by at most 3 ULPs and 0.25"
+std::string DistanceText(const Comparison& found) {
+  return fmt::format("by at most {} and {:.6g}", UlpsText(found.max_ulps),
+                     found.largest.value);
+}
+
+std::string PlaceText(const std::vector<int64_t>& at) {
+  return fmt::format("[{}]", fmt::join(at, ","));
+}
+
+// All rounds of one output, and in which the largest difference is.
+std::string OutputText(const Verification& done, size_t output, size_t width) {
+  Comparison sum;
+  size_t round = 0;
+  for (size_t i = 0; i < done.rounds.size(); ++i) {
+    const Comparison& found = done.rounds[i].result.outputs[output];
+    if (found.largest.value > sum.largest.value) round = i;
+    sum.Add(found);
+  }
+  if (sum.is_equal()) return "";
+  std::string text = sum.mismatch;
+  if (text.empty()) {
+    text = fmt::format("{} of {} words differ", sum.different, sum.elements);
+    if (sum.nan_payloads > 0)
+      text += fmt::format(", {} NaNs have another payload", sum.nan_payloads);
+  }
+  if (sum.different > 0) {
+    text += fmt::format(
+        ", {} (at {}{}: {}, expected {})", DistanceText(sum),
+        PlaceText(sum.largest.at),
+        done.rounds.size() == 1 ? "" : fmt::format(" in round {}", round + 1),
+        sum.largest.found, sum.largest.expected);
+  }
+  return Paragraph(
+      "    ",
+      fmt::format("'{}': {}", ir::Printable(done.output_names[output]), text),
+      width);
+}
+
+std::string OutputsText(const Verification& done, const VerifyNames& names,
+                        size_t width) {
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < done.output_names.size(); ++i) {
+    std::string text = OutputText(done, i, width);
+    if (!text.empty()) texts.push_back(std::move(text));
+  }
+  std::string text =
+      fmt::format("  outputs    {} of {} differ{}\n", texts.size(),
+                  done.output_names.size(), texts.size() == 1 ? "s" : "");
+  const size_t shown = ShownOf(texts.size(), names);
+  for (size_t i = 0; i < shown; ++i) text += texts[i];
+  return text + MoreText(texts.size(), shown);
+}
+
+std::string UlpClassesText(const Comparison& found) {
+  std::string text;
+  for (size_t i = 0; i < runtime::kUlpClasses; ++i) {
+    if (found.ulps[i] == 0) continue;
+    text += fmt::format("               {:>12} ULPs: {}\n",
+                        runtime::UlpClassName(i), found.ulps[i]);
+  }
+  return text;
 }
 
 std::string DifferenceText(const Verification& done, const VerifyNames& names,
@@ -134,127 +213,18 @@ std::string DifferenceText(const Verification& done, const VerifyNames& names,
   std::string text =
       Paragraph("  first      ", done.first_place + mismatch, width);
   if (mismatch.empty()) {
-    text +=
-        fmt::format("             index {}: {}, expected {}\n",
-                    done.first.first, done.first.found, done.first.expected);
+    text += fmt::format("             {}: {}, expected {}\n",
+                        PlaceText(done.first.first_at), done.first.found,
+                        done.first.expected);
   }
-  text += fmt::format("             {} of {} words differ, by at most {}\n",
-                      found.different, done.words, UlpsText(found.max_ulps));
-  for (size_t i = 0; i < runtime::kUlpClasses; ++i) {
-    if (found.ulps[i] == 0) continue;
-    text += fmt::format("               {:>12} ULPs: {}\n",
-                        runtime::UlpClassName(i), found.ulps[i]);
-  }
+  text += fmt::format("             {} of {} words differ, {}\n",
+                      found.different, done.words, DistanceText(found));
+  if (names.shows_ulps || names.is_verbose) text += UlpClassesText(found);
   if (found.nan_payloads > 0)
     text += fmt::format("             {} NaNs with another payload\n",
                         found.nan_payloads);
+  text += OutputsText(done, names, width);
   return text + fmt::format("  again      {}\n", names.command);
-}
-
-Json ToJson(const passes::StructureDifference& difference) {
-  return {{"place_a", difference.place_a},
-          {"place_b", difference.place_b},
-          {"what", difference.text}};
-}
-
-Json ToJson(const std::vector<passes::StructureDifference>& list) {
-  Json json = Json::array();
-  for (const passes::StructureDifference& difference : list)
-    json.push_back(ToJson(difference));
-  return json;
-}
-
-Json ToJson(const Comparison& comparison) {
-  Json json = {{"words", comparison.elements},
-               {"different", comparison.different},
-               {"nan_payloads", comparison.nan_payloads}};
-  if (!comparison.mismatch.empty()) json["mismatch"] = comparison.mismatch;
-  if (comparison.first < 0) return json;
-  json["first_index"] = comparison.first;
-  json["expected"] = comparison.expected;
-  json["found"] = comparison.found;
-  json["max_ulps"] = comparison.max_ulps;
-  Json ulps = Json::object();
-  for (size_t i = 0; i < runtime::kUlpClasses; ++i) {
-    if (comparison.ulps[i] > 0)
-      ulps[runtime::UlpClassName(i)] = comparison.ulps[i];
-  }
-  json["ulps"] = std::move(ulps);
-  return json;
-}
-
-Json StructureJson(const Verification& done) {
-  if (!done.structure_reason.empty())
-    return {{"compared", false}, {"reason", done.structure_reason}};
-  return {{"compared", true},
-          {"equal", done.structure.is_equal()},
-          {"differences", ToJson(done.structure.differences)},
-          {"more", done.structure.has_more},
-          {"swapped_operands", ToJson(done.structure.swaps)}};
-}
-
-Json KernelsJson(const Verification& done) {
-  if (!done.kernels_reason.empty())
-    return {{"compared", false}, {"reason", done.kernels_reason}};
-  Json results = Json::array();
-  for (const KernelResult& result : done.kernels.results) {
-    Json json = {{"op", result.op},
-                 {"rows", result.type},
-                 {"has_kernel", result.has_kernel},
-                 {"comparison", ToJson(result.comparison)}};
-    if (!result.where.empty()) json["where"] = result.where;
-    results.push_back(std::move(json));
-  }
-  return {{"compared", true},
-          {"words", done.kernels.words},
-          {"calls_left_out", done.kernels.calls_left_out},
-          {"targets", done.kernels.targets},
-          {"results", std::move(results)}};
-}
-
-Json RoundJson(const Round& round) {
-  Json dims = Json::object();
-  for (const ChosenDim& dim : round.dims) dims[dim.symbol] = dim.value;
-  Json outputs = Json::array();
-  for (const Comparison& output : round.result.outputs)
-    outputs.push_back(ToJson(output));
-  Json own = Json::array();
-  for (const runtime::ValueComparison& value : round.result.own) {
-    Json json = {{"value", value.value->name()},
-                 {"expected_value", value.expected->name()},
-                 {"are_twins", value.are_twins}};
-    json.update(ToJson(value.comparison));
-    own.push_back(std::move(json));
-  }
-  return {{"seed", round.seed},
-          {"scale", round.scale},
-          {"dims", std::move(dims)},
-          {"nodes_a", round.result.a_nodes},
-          {"nodes_b", round.result.b_nodes},
-          {"outputs", std::move(outputs)},
-          {"own_values", std::move(own)}};
-}
-
-Json ApartJson(const ApartRound& apart) {
-  if (!apart.reason.empty())
-    return {{"compared", false}, {"reason", apart.reason}};
-  return {
-      {"compared", true}, {"nodes_b", apart.b_nodes}, {"words", apart.words}};
-}
-
-Json RunJson(const Verification& done) {
-  Json rounds = Json::array();
-  for (const Round& round : done.rounds) rounds.push_back(RoundJson(round));
-  Json json = {{"compared", !done.rounds.empty()},
-               {"words", done.words},
-               {"rounds", std::move(rounds)}};
-  if (!done.rounds.empty()) json["nothing_shared"] = ApartJson(done.apart);
-  if (!done.run_reason.empty()) json["reason"] = done.run_reason;
-  if (!done.first_place.empty()) {
-    json["first_difference"] = {{"place", done.first_place}};
-    json["first_difference"].update(ToJson(done.first));
-  }
-  return json;
 }
 
 }  // namespace
@@ -268,20 +238,10 @@ std::string ToText(const Verification& verification, const VerifyNames& names,
                                     ir::Printable(names.a))
                       : fmt::format("{} against {}", ir::Printable(names.b),
                                     ir::Printable(names.a)));
-  text += StructureText(verification, terminal.width);
+  text += StructureText(verification, names, terminal.width);
   text += KernelsText(verification, terminal.width);
   text += RunText(verification, terminal.width);
   return text + DifferenceText(verification, names, terminal.width);
-}
-
-Json ToJson(const Verification& verification, const VerifyNames& names) {
-  Json json = {{"verdict", Name(verification.verdict)}, {"a", names.a}};
-  if (!names.b.empty()) json["b"] = names.b;
-  json["structure"] = StructureJson(verification);
-  json["kernels"] = KernelsJson(verification);
-  json["run"] = RunJson(verification);
-  json["command"] = names.command;
-  return json;
 }
 
 }  // namespace addnorm::tool

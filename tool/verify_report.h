@@ -16,8 +16,10 @@
 namespace addnorm::tool {
 
 struct VerifyNames {
-  std::string a, b;     // b is "" where a is compared with its inlined form
-  std::string command;  // reproduces what was found
+  std::string a, b;         // b is "" where a is compared with its inlined form
+  std::string command;      // reproduces what was found
+  bool shows_ulps = false;  // how many words differ by how many ULPs
+  bool is_verbose = false;  // all of each list
 };
 
 std::string ToText(const Verification& verification, const VerifyNames& names,

@@ -47,7 +47,7 @@ absl::StatusOr<ir::DataType> TargetType(const OpContext& op) {
   const int64_t to = op.attributes().Int("to", 0);
   const auto type = static_cast<ir::DataType>(to);
   if (to < 0 || to > 255 || ElementSize(type) == 0)
-    return OpContext::Unsupported("elements of type number {}", to);
+    return OpContext::Unsupported("elements of type {}", TypeNumberText(to));
   return type;
 }
 

@@ -135,7 +135,8 @@ absl::StatusOr<DataType> TypeAttribute(const OpContext& op,
   if (number == 0) return fallback;
   const auto type = static_cast<DataType>(number);
   if (number < 0 || number > 255 || ElementSize(type) == 0)
-    return OpContext::Unsupported("{} is type number {}", name, number);
+    return OpContext::Unsupported("{} is type {}", name,
+                                  TypeNumberText(number));
   return type;
 }
 

@@ -7,10 +7,11 @@ import json
 import re
 import unittest
 
+import numpy as np
 import onnx
 import onnx.checker
 import onnx.parser
-from onnx import helper
+from onnx import helper, numpy_helper
 
 import addnorm
 import mutants
@@ -109,14 +110,93 @@ class ReportTest(VerifyTest):
         report = self.verify(original, save(fused, self.folder / "mutant.onnx"), status=1)
         self.assertEqual(list(report)[2], "error")
         output = report["run"]["rounds"][0]["outputs"][0]
-        self.assertEqual(set(output), {"words", "different", "nan_payloads", "first_index", "expected", "found",
-                                       "max_ulps", "ulps"})
+        self.assertEqual(set(output), {"name", "words", "different", "nan_payloads", "first_index", "first_at",
+                                       "expected", "found", "max_ulps", "ulps", "max_abs"})
+        self.assertEqual(output["name"], fused.graph.output[0].name)
+        self.assertEqual(set(output["max_abs"]), {"value", "at", "expected", "found"})
         self.assertRegex(output["found"], r"^0x[0-9a-f]{8} \(.*\)$")
         text = addnorm.run("verify", original, self.folder / "mutant.onnx").stdout
         for part in ["different: ", "  structure  1 difference", "  first      ", "expected 0x", "words differ",
                      "  again      onnx-addnorm verify "]:
             self.assertIn(part, text)
         self.assertLess(len(text.splitlines()), 40)
+
+    def test_absolute_differences(self):
+        """The largest difference of each output, as NumPy computes it from what ONNX Runtime gives."""
+        model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+            g (float[2,1,3] x) => (float[2,1,3] y, float[2,1,3] z, float[2,1,3] same)
+            <float[2,1,3] k = {1, 2, 3, 4, 5, 6}> { y = Mul(x, k) z = Add(x, k) same = Abs(x) }""")
+        original = save(model, self.folder / "a.onnx")
+        k = numpy_helper.to_array(model.graph.initializer[0]).copy()
+        k[1, 0, 1] += 0.75
+        model.graph.initializer[0].CopyFrom(numpy_helper.from_array(k, "k"))
+        other = save(model, self.folder / "b.onnx")
+        x = np.array([[[0, 1, 2]], [[3, 4, 8]]], np.float32)
+        (self.folder / "in").mkdir()
+        np.save(self.folder / "in/x.npy", x)
+        report = self.verify(original, other, "--inputs", self.folder / "in", status=1)
+        y, z, same = report["run"]["rounds"][0]["outputs"]
+        self.assertEqual([o["name"] for o in (y, z, same)], ["y", "z", "same"])
+        self.assertEqual(y["max_abs"], {"value": 3.0, "at": [1, 0, 1], "expected": "20", "found": "23"})
+        self.assertEqual(z["max_abs"], {"value": 0.75, "at": [1, 0, 1], "expected": "9", "found": "9.75"})
+        self.assertNotIn("max_abs", same)
+        text = addnorm.run("verify", original, other, "--inputs", self.folder / "in").stdout
+        self.assertIn("  outputs    2 of 3 differ\n    'y': 1 of 6 words differ, by at most ", text)
+        self.assertIn(" ULPs and 3 (at [1,0,1]: 23, expected 20)\n", text)
+        limits = [(["--max-abs", "3"], 0), (["--max-abs", "2.9"], 1), (["--max-ulp", "1"], 1),
+                  (["--max-abs", "3", "--max-ulp", "1"], 1), (["--max-abs", "3", "--max-ulp", str(2**40)], 0)]
+        for limit, status in limits:
+            with self.subTest(limit):
+                report = self.verify(original, other, "--inputs", self.folder / "in", *limit, status=status)
+                self.assertEqual(report["verdict"], "different")
+                self.assertEqual(report.get("allowed", {}).get("bit_exact"), None if status else False)
+        allowed = addnorm.run("verify", original, other, "--max-abs", "1e30").stdout
+        self.assertIn("  allowed    by --max-abs 1e+30: equal within limits is not bit-exact\n", allowed)
+
+    def test_limits_do_not_allow_another_interface(self):
+        original, fused, _ = self.fuse("variants/norm/divide")
+        mutants.call(fused).output[0] = fused.graph.output[0].name = "other"
+        self.verify(original, save(fused, self.folder / "mutant.onnx"), "--max-ulp", "5", "--max-abs", "5", status=1)
+
+    def test_the_histogram_is_shown_on_request(self):
+        original, fused, _ = self.fuse("llama-dynamo-f16")
+        mutants.wrong_axis(fused)
+        path = save(fused, self.folder / "mutant.onnx")
+        for options, shown in [([], False), (["-v"], True), (["--max-ulp", "1"], True)]:
+            with self.subTest(options):
+                text = addnorm.run("verify", original, path, *options).stdout
+                self.assertEqual("3-4 ULPs: " in text, shown)
+        self.assertIn("3-4", self.verify(original, path, status=1)["run"]["rounds"][0]["outputs"][0]["ulps"])
+
+    def test_a_difference_in_a_fused_op_names_its_call(self):
+        original, fused, _ = self.fuse("llama-dynamo-f16")
+        mutants.wrong_axis(fused)
+        report = self.verify(original, save(fused, self.folder / "mutant.onnx"), "--structure-only", status=1)
+        call = mutants.call(fused)
+        difference = report["structure"]["differences"][0]
+        self.assertEqual(difference["call_b"], {"node": f"{call.op_type} '{call.name}'", "outputs": list(call.output)})
+        self.assertIn(f" in {call.op_type} '{call.name}', which makes '{call.output[0]}'", difference["place_b"])
+        self.assertNotIn("call_a", difference)
+
+    def test_rounds_of_given_inputs(self):
+        original, _, path = self.fuse("variants/norm/divide")
+        (self.folder / "in").mkdir()
+        np.save(self.folder / "in/residual.npy", np.ones((1, 1, 4), np.float32))
+        done = addnorm.run("verify", original, path, "--inputs", self.folder / "in", "--rounds", "5")
+        self.assertEqual((done.returncode, done.stderr), (0, "warning: --rounds 5: one round is run, as --inputs has "
+                                                          "the same files for each\n"))
+        self.assertEqual(addnorm.run("verify", original, path, "--inputs", self.folder / "in").stderr, "")
+
+    def test_a_guess_that_fails(self):
+        text = """<ir_version: 8, opset_import: ["" : 17]> g (float[n, s] a) => (float[n, s] y)
+            <float[3] w = {1, 2, 3}> { [odd] y = %s(a, w) }"""
+        paths = [save(onnx.parser.parse_model(text % op), self.folder / f"{op}.onnx") for op in ("Add", "Sub")]
+        report = self.verify(*paths, status=3)
+        self.assertIn("Add 'odd'", report["run"]["reason"])
+        self.assertEqual(report["run"]["hint"], "n=1, s=8 are guesses: --dim NAME=N sets others")
+        self.assertEqual(report["hint"], report["run"]["hint"])
+        self.assertIn("             hint: n=1, s=8 are guesses", addnorm.run("verify", *paths).stdout)
+        self.verify(*paths, "--dim", "s=3", status=1)
 
     def test_why_no_kernel_was_compared(self):
         original, _, _ = self.fuse("variants/norm/divide")
