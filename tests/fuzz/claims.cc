@@ -89,7 +89,10 @@ void ClaimOptimises(std::string_view bytes) {
     Opened again = Reopen(*output);
     const std::optional<std::string> twice = Optimise(again, row.target);
     Claim(twice.has_value(), "an optimised model can be optimised");
-    Claim(*twice == *output, "an optimised model stays as it is");
+    // ONNX's inference knows nothing of ONNX Runtime's operators: behind one,
+    // what had been refused by its type is a site.
+    if (row.target != passes::Target::kOrt)
+      Claim(*twice == *output, "an optimised model stays as it is");
   }
 }
 

@@ -70,7 +70,7 @@ std::optional<std::string> Optimise(
     Opened& opened, passes::Target target = passes::Target::kPortable);
 
 // All that is claimed of optimising a model: for each target, the output can be
-// read and is a fixed point.
+// read and optimised, and is a fixed point.
 void ClaimOptimises(std::string_view bytes);
 
 }  // namespace addnorm::fuzz
