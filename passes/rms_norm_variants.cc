@@ -151,6 +151,15 @@ constexpr VariantRow kRows[] = {
        total = ReduceSum<axes = [-1], keepdims = 1>(sq)
        ms = Div(total, length))"},
     {.rule = "mean",
+     .name = "sum_scaled",
+     .tag = "sum_scaled",
+     .recipe = "ms = sum(sq) * (1 / n)",
+     .seen_in = "hand-written norms",
+     .text = R"(
+       sq = rule.square(x)
+       total = ReduceSum<axes = [-1], keepdims = 1>(sq)
+       ms = Mul(total, inverse_length))"},
+    {.rule = "mean",
      .name = "global_average_pool",
      .tag = "pool",
      .recipe = "ms = sum(sq) / n",
