@@ -67,7 +67,7 @@ TEST_CASE("ticks are round and as close as there is room", "[html]") {
   const Scale logarithmic{0.9, 120, 0, 100, /*is_logarithmic=*/true};
   CHECK(tool::html::Ticks(logarithmic, 30) == Values{1, 10, 100});
   const Scale bytes{16384, 1048576, 0, 120, /*is_logarithmic=*/true};
-  CHECK(tool::html::ByteTicks(bytes, 40) ==
+  CHECK(tool::html::ByteTicks(bytes, 39) ==
         Values{16384, 65536, 262144, 1048576});
 }
 
