@@ -10,7 +10,9 @@
 #include "runtime/pair_arms.h"
 #include "tests/support/catch.h"
 #include "tests/support/sandbox.h"
+#include "tool/bench_kernel.h"
 #include "tool/bench_restarts.h"
+#include "tool/machine_facts.h"
 #include "tool/report.h"
 
 namespace addnorm::tests {
@@ -54,7 +56,8 @@ TEST_CASE("bench --kernel prints a table in 100 columns", "[cli][bench]") {
   for (const char* part :
        {"f32 3x64, reciprocal, ", "warm caches\n", "cold caches\n",
         "unfused again", "fused in place", "streaming copy", "noise ", "limit ",
-        "fusing      plain stores: ", "summary: fused against"})
+        "fusing      plain stores: ", "summary: fused against", "governor ",
+        "memory ", "-ffp-contract=off\n", " bench --kernel --shapes 3x64 "})
     CHECK(Contains(run.out, part));
   std::istringstream lines(run.out);
   for (std::string line; std::getline(lines, line);)
@@ -77,6 +80,10 @@ TEST_CASE("bench --kernel --json has every raw time", "[cli][bench]") {
   CHECK(first["cache"] == "producer");
   CHECK(first["threads"] == 1);
   CHECK(first["tensor_bytes"] == 3 * 64 * 4);
+  CHECK_FALSE(first["limit"].get<std::string>().empty());
+  REQUIRE(json["arithmetic"].size() == 4);
+  for (const Json& roof : json["arithmetic"])
+    CHECK(roof["operations_per_second"] > 1e7);
   REQUIRE(first["arms"].size() == runtime::kPairArmCount);
   for (const Json& arm : first["arms"]) {
     REQUIRE(arm["seconds"].size() == 1);
@@ -158,6 +165,87 @@ TEST_CASE("a restarted command asks for JSON and no restarts", "[bench]") {
         std::vector<std::string>{"t", "bench", "--json", "-q", "m.onnx"});
   CHECK(tool::RestartCommand({"t", "-v", "bench", "m.onnx", "--restarts=5"}) ==
         std::vector<std::string>{"t", "-v", "bench", "--json", "-q", "m.onnx"});
+  CHECK(tool::RestartCommand({"t", "bench", "--html", "p.html", "--force",
+                              "--kernel", "--restarts", "2", "--html=q"}) ==
+        std::vector<std::string>{"t", "bench", "--json", "-q", "--kernel"});
+}
+
+TEST_CASE("bench --html writes a page beside what it prints", "[cli][bench]") {
+  const Sandbox box;
+  const Outcome run =
+      box.Run(std::string(kSmall) + "warm --restarts 2 --html page.html");
+  CHECK(run.exit_code == 0);
+  CHECK(Contains(run.out, "summary: fused against"));
+  CHECK(Contains(run.out, "\npage: page.html ("));
+  const std::string page = ReadFile(box / "page.html");
+  CHECK(page.starts_with("<!doctype html>\n"));
+  CHECK(page.ends_with("</html>\n"));
+  // One size: what shows more.
+  CHECK(Contains(page, "bench --kernel --shapes cliff"));
+  // The object is that of --json.
+  const size_t begin = page.find("id=\"report\">") + 12;
+  const Json report =
+      Json::parse(page.substr(begin, page.find("</script>") - begin));
+  CHECK(report["schema"] == "onnx-addnorm/bench/1");
+  CHECK(report["cases"][0]["arms"][0]["seconds"].size() == 2);
+}
+
+TEST_CASE("bench --html replaces a page only with --force", "[cli][bench]") {
+  const Sandbox box;
+  WriteModel(box / "m.onnx", Site());
+  const std::string model = ReadFile(box / "m.onnx");
+  WriteFile(box / "page.html", "mine");
+  const std::string bench = "bench m.onnx --seconds 0.02 --html ";
+  const Outcome refused = box.Run(bench + "page.html");
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.out.empty());
+  CHECK(Contains(refused.err,
+                 "page.html: exists already\nhint: --force replaces it"));
+  CHECK(ReadFile(box / "page.html") == "mine");
+  CHECK(box.Run(bench + "page.html --force").exit_code == 0);
+  CHECK(
+      Contains(ReadFile(box / "page.html"), "<h1>What fusing gains in m.onnx"));
+  // The model itself is not replaced, whatever is asked for.
+  const Outcome itself = box.Run(bench + "m.onnx --force");
+  CHECK(itself.exit_code == 2);
+  CHECK(Contains(itself.err, "is the input model, which is never overwritten"));
+  CHECK(ReadFile(box / "m.onnx") == model);
+  CHECK(box.Run(bench + "none/page.html").exit_code == 4);
+}
+
+TEST_CASE("bench --html - puts the page on stdout and the text on stderr",
+          "[cli][bench]") {
+  const Sandbox box;
+  const Outcome run = box.Run(std::string(kSmall) + "warm --html -");
+  CHECK(run.exit_code == 0);
+  CHECK(run.out.starts_with("<!doctype html>\n"));
+  CHECK(run.out.ends_with("</html>\n"));
+  CHECK(Contains(run.err, "summary: fused against"));
+  const Outcome both = box.Run("bench --kernel --html - --json");
+  CHECK(both.exit_code == 2);
+  CHECK(Contains(both.err, "--html - and --json both need standard output"));
+}
+
+TEST_CASE("bench --html has a page for a model without sites", "[cli][bench]") {
+  const Sandbox box;
+  WriteModel(box / "m.onnx", kNoSite);
+  CHECK(box.Run("bench m.onnx --html page.html").exit_code == 0);
+  CHECK(Contains(ReadFile(box / "page.html"), "Nothing to fuse"));
+}
+
+TEST_CASE("bench --shapes cliff goes from the first cache to beyond the last",
+          "[bench]") {
+  const auto shapes = *tool::ParseShapes({"cliff"});
+  const tool::MachineFacts machine = tool::GatherMachineFacts();
+  REQUIRE(shapes.size() >= 5);
+  const auto bytes = [](const tool::RowsShape& shape) {
+    return shape.rows * shape.length * 4 * 4;  // four tensors of floats
+  };
+  CHECK(bytes(shapes.front()) == 16 << 10);
+  for (size_t i = 1; i < shapes.size(); ++i)
+    CHECK(bytes(shapes[i]) == 4 * bytes(shapes[i - 1]));
+  CHECK((bytes(shapes.back()) >= 2 * machine.last_level_cache ||
+         bytes(shapes.back()) >= machine.memory / 8));
 }
 
 TEST_CASE("bench refuses what it cannot measure", "[cli][bench]") {
@@ -178,7 +266,8 @@ TEST_CASE("bench refuses what it cannot measure", "[cli][bench]") {
       {"bench --kernel --types f8", "hint: it takes f32, f16, bf16, f64\n"},
       {"bench --kernel --caches hot", "hint: it takes warm, cold, producer\n"},
       {"bench --kernel --recipes x", "hint: it takes reciprocal, divide, late"},
-      {"bench --kernel --seconds 0", "not in range"}};
+      {"bench --kernel --seconds 0", "not in range"},
+      {"bench --kernel --force", "--force is for the file of --html"}};
   for (const auto& [command, message] : refused) {
     const Outcome run = box.Run(command);
     INFO(command << "\n" << run.err);

@@ -32,6 +32,8 @@ struct RatioRow {
   runtime::PairedEstimate estimate;
   runtime::Verdict verdict = runtime::Verdict::kTooFewRounds;
   double noise = 0;
+  // Instead of what the verdict says; such a row is of no weight.
+  std::string words = {};
 };
 
 struct RatioChart {
@@ -91,6 +93,19 @@ struct Guide {
   std::string label;
   double x = 0;
 };
+
+// Of values that are to be on an axis; what is no positive number is left out.
+class Range {
+ public:
+  void Add(double value);
+  // Widened by factors; some range if there was no value.
+  Axis ToAxis(std::string name, double below, double above,
+              Unit unit = Unit::kNumber) const;
+
+ private:
+  double low_ = 0, high_ = 0;  // 0: none yet
+};
+void AddPoints(const std::vector<Series>& series, Range& x, Range& y);
 
 struct XyChart {
   ChartText text;

@@ -25,7 +25,9 @@ std::string Setting(const KernelView& result) {
 
 RatioRow ToRow(const KernelView& result, const StoresRow& stores) {
   const ArmView& fused = result.arm(stores.fused);
-  return {result.name(), fused.same_stores, fused.verdict, result.noise};
+  RatioRow row{result.name(), fused.same_stores, fused.verdict, result.noise};
+  if (OutcomeOf(result, stores) == Outcome::kNoUse) row.words = "no use";
+  return row;
 }
 
 std::vector<RatioRow> ToRows(const Kernels& cases, const StoresRow& stores) {
@@ -98,10 +100,13 @@ std::string VerdictTable(const Kernels& cases) {
 
 // ---- arms
 
+// The arm that all others are compared with.
+bool IsBase(std::string_view arm) { return arm == kStores[0].unfused; }
+
 Bar ToBar(const KernelView& result, std::string_view name,
           const char* classes) {
   const ArmView& arm = result.arm(name);
-  const bool is_base = name == kStores[0].unfused;
+  const bool is_base = IsBase(name);
   Bar bar{.classes = classes,
           .value = is_base ? 1 : arm.against_unfused.ratio,
           .interval = {},
@@ -121,10 +126,9 @@ TableData ArmTable(const KernelView& result) {
   for (const StoresRow& stores : kStores) {
     for (const std::string_view name : {stores.unfused, stores.fused}) {
       const ArmView& arm = result.arm(name);
-      const bool is_base = name == kStores[0].unfused;
       table.rows.push_back(
           {arm.name, ShortSeconds(arm.seconds),
-           is_base ? "" : RatioText(arm.against_unfused),
+           IsBase(name) ? "" : RatioText(arm.against_unfused),
            arm.base.empty() ? "" : RatioText(arm.same_stores)});
     }
   }
@@ -179,15 +183,10 @@ Series LookOf(const StoresRow& stores, bool is_fused) {
 
 std::vector<LegendEntry> ArmKeys(bool has_line) {
   std::vector<LegendEntry> entries;
-  for (const bool is_fused : {false, true}) {
-    for (const StoresRow& stores : kStores) {
-      Series look = LookOf(stores, is_fused);
-      look.has_line = has_line;
-      entries.push_back(
-          {LegendKey(look),
-           std::string(is_fused ? stores.fused : stores.unfused)});
-    }
-  }
+  ForArms([&](Series look, std::string_view name) {
+    look.has_line = has_line;
+    entries.push_back({LegendKey(look), std::string(name)});
+  });
   return entries;
 }
 
@@ -223,8 +222,8 @@ std::string RatiosContent(const Kernels& cases) {
       "Each mark is the time of the fused op over that of the unfused pair "
       "with the same kind of stores, with its 95 % interval: left of 1, fused "
       "is faster. The band is the noise of that case, what unfused shows "
-      "against itself; what lies within it is a wash. The axis is "
-      "logarithmic.");
+      "against itself; what lies within it is a wash. Streaming is of no use "
+      "where plain stores are faster. The axis is logarithmic.");
   for (size_t i = 0; i < settings.size(); ++i) {
     if (settings.size() > 1) content += Paragraph(settings[i].first + ":");
     content += RatioGrid(settings[i].second, i);
@@ -259,7 +258,8 @@ std::string NumbersContent(const Kernels& cases) {
                        1e9 * arm.seconds / static_cast<double>(result.rows)),
            fmt::format("{:.1f}", arm.bandwidth / 1e9),
            fmt::format("{:.0f} %", 100 * arm.share_of_best),
-           arm.is_probe ? "" : RatioText(arm.against_unfused),
+           arm.is_probe || IsBase(arm.name) ? ""
+                                            : RatioText(arm.against_unfused),
            arm.base.empty() ? "" : RatioText(arm.same_stores)});
     }
   }

@@ -34,11 +34,22 @@ std::string NumbersContent(const Kernels& cases);
 // How an arm looks in all charts.
 Series LookOf(const StoresRow& stores, bool is_fused);
 std::vector<LegendEntry> ArmKeys(bool has_line);
+// f(look, name of the arm), for the six arms.
+template <typename F>
+void ForArms(F f) {
+  for (const bool is_fused : {false, true})
+    for (const StoresRow& stores : kStores)
+      f(LookOf(stores, is_fused), is_fused ? stores.fused : stores.unfused);
+}
 
 // Cases that differ in shape alone, in the order of the sweep.
 struct KernelGroup {
   std::string name;
   std::vector<const KernelView*> cases;  // by size
+
+  bool has_sizes() const {  // more than one
+    return cases.front()->tensor_bytes != cases.back()->tensor_bytes;
+  }
 };
 std::vector<KernelGroup> GroupsOf(const Kernels& cases);
 

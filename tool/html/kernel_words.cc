@@ -1,6 +1,7 @@
 // Copyright the onnx-addnorm authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "fmt/format.h"
@@ -45,10 +46,11 @@ std::string Percent(double share) {
   return fmt::format("{:.0f} %", 100 * share);
 }
 
-// "5 %", or "5 to 9 %".
+// "15 %", or "5.2 to 19 %".
 std::string PercentRange(double low, double high) {
-  const std::string from = fmt::format("{:.0f}", 100 * low);
-  const std::string to = fmt::format("{:.0f}", 100 * high);
+  const auto digits = [](double share) { return share < 0.1 ? 1 : 0; };
+  const std::string from = fmt::format("{:.{}f}", 100 * low, digits(low));
+  const std::string to = fmt::format("{:.{}f}", 100 * high, digits(high));
   return from == to ? to + " %" : from + " to " + to + " %";
 }
 
@@ -235,18 +237,17 @@ SummaryPoint BuffersPoint(const std::vector<KernelView>& cases) {
 }
 
 SummaryPoint NoisePoint(const Comparisons& all) {
-  double low = 1e9, high = 0;
+  double low = std::numeric_limits<double>::infinity(), high = 0;
   for (const Comparison& c : all) {
     if (c.outcome == Outcome::kTooFewRounds) continue;
     low = std::min(low, c.result->noise);
     high = std::max(high, c.result->noise);
   }
   return {"How sure",
-          fmt::format("The same work timed against itself differs by {:.2g} to "
-                      "{:.2g} % (A/A, the noise); a difference counts only "
-                      "where it is larger and its 95 % interval lies on one "
-                      "side of 1.",
-                      100 * low, 100 * high)};
+          fmt::format("The same work timed against itself differs by {} (A/A, "
+                      "the noise); a difference counts only where it is larger "
+                      "and its 95 % interval lies on one side of 1.",
+                      PercentRange(low, high))};
 }
 
 }  // namespace

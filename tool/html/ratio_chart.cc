@@ -38,13 +38,16 @@ constexpr Look kLooks[] = {
     {Verdict::kTooFewRounds, "wash", Shape::kSquare},
 };
 
-const Look& LookOf(Verdict verdict) {
+const Look& LookOf(const RatioRow& row) {
+  const Verdict verdict =
+      row.words.empty() ? row.verdict : Verdict::kNothingMeasurable;
   return *std::find_if(
       std::begin(kLooks), std::end(kLooks),
       [&](const Look& look) { return look.verdict == verdict; });
 }
 
 std::string Words(const RatioRow& row) {
+  if (!row.words.empty()) return row.words;
   const double percent = 100 * (1 - row.estimate.ratio);
   switch (row.verdict) {
     case Verdict::kFaster:
@@ -100,7 +103,7 @@ void DrawAxis(Svg& svg, const Scale& x, const Box& plot) {
 
 void DrawRow(Svg& svg, const RatioRow& row, const Scale& x, double y,
              double right) {
-  const Look& look = LookOf(row.verdict);
+  const Look& look = LookOf(row);
   const Interval interval = row.estimate.Widest();
   svg.Text("label", {0, y + 4}, Anchor::kStart,
            Shorten(row.label, static_cast<size_t>(kMostLabel / kCharacter)));

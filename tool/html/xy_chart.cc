@@ -1,6 +1,7 @@
 // Copyright the onnx-addnorm authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "fmt/format.h"
@@ -83,6 +84,27 @@ void DrawSeries(Svg& svg, const Series& series, const Scale& x,
 }
 
 }  // namespace
+
+void Range::Add(double value) {
+  if (!(value > 0) || !std::isfinite(value)) return;
+  low_ = low_ > 0 ? std::min(low_, value) : value;
+  high_ = std::max(high_, value);
+}
+
+Axis Range::ToAxis(std::string name, double below, double above,
+                   Unit unit) const {
+  if (!(low_ > 0)) return {std::move(name), 1, 10, unit};
+  return {std::move(name), low_ / below, high_ * above, unit};
+}
+
+void AddPoints(const std::vector<Series>& series, Range& x, Range& y) {
+  for (const Series& some : series) {
+    for (const Point& point : some.points) {
+      x.Add(point.x);
+      y.Add(point.y);
+    }
+  }
+}
 
 std::string Render(const XyChart& chart) {
   Svg svg(chart.text.id, kChartWidth, kHeight, chart.text.title,
