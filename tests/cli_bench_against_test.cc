@@ -183,7 +183,7 @@ TEST_CASE("bench --against ort measures ONNX Runtime in the same rounds",
     CHECK(arm["seconds"].size() == 2);
   const Json pair = Bench(
       box, "--kernel --shapes 2x64 --types f32 --caches cold --against ort");
-  CHECK(pair["cases"][0]["arms"].size() == runtime::kPairArmCount + 3);
+  CHECK(pair["cases"][0]["arms"].size() == runtime::kPairArmCount + 4);
 }
 
 TEST_CASE("bench gives ONNX Runtime external data too", "[cli][bench]") {
@@ -195,7 +195,7 @@ TEST_CASE("bench gives ONNX Runtime external data too", "[cli][bench]") {
   WriteFile(box / "in/w.bin", std::string(32, '\0'));
   WriteModel(box / "in/m.onnx", kExternalWeight);
   const Json json = Bench(box, "in/m.onnx --against ort");
-  REQUIRE(json["others"].size() == 1);
+  REQUIRE(json["others"].size() == 2);
   CHECK(json["others"][0]["name"] == "ort unfused");
   CHECK(json["others"][0]["has_same_bits"] == true);
   CHECK(json["not_run"].size() == 2);

@@ -120,8 +120,10 @@ std::string ToText(const ModelBench& bench, const MachineFacts& machine,
                            ? "fused and unfused have the same bits"
                            : "fused and unfused DIFFER; see 'onnx-addnorm "
                              "verify'");
-  line("sites       ", "fused: " + InWords(bench.parts));
-  line("share       ", ShareText(bench));
+  if (bench.sites > 0) {
+    line("sites       ", "fused: " + InWords(bench.parts));
+    line("share       ", ShareText(bench));
+  }
   line("end to end  ", "fused: " + InWords(bench.whole));
   text += ToText(bench.others, bench.not_run, bench.whole, width);
   line("machine     ", UsageText(bench.usage));

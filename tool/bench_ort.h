@@ -44,7 +44,7 @@ struct OrtRequest {
   std::vector<bool> is_given = {};
 };
 
-// "ort unfused", "ort fused" and "ort own op" of a model.
+// "ort unfused", the same again, "ort fused" and "ort own op" of a model.
 absl::StatusOr<OrtSides> LoadOrtSides(
     const OnnxRuntime& ort, const std::shared_ptr<proto::ModelFile>& file,
     const OrtRequest& request);

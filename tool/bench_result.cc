@@ -40,7 +40,12 @@ PairedEstimate BenchCase::Estimate(size_t arm, size_t base) const {
 }
 
 Verdict BenchCase::Judge(size_t arm, size_t base) const {
-  return runtime::Judge(Estimate(arm, base), Floor());
+  return runtime::Judge(Estimate(arm, base), Floor(base));
+}
+
+PairedEstimate BenchCase::Floor(size_t base) const {
+  const size_t again = arms[base].again;
+  return again == 1 ? Estimate(1, 0) : Estimate(again, base);
 }
 
 size_t BenchCase::rounds() const {
@@ -63,8 +68,13 @@ BenchCase MakeCase(const std::vector<runtime::BenchArm>& arms,
   BenchCase made;
   made.calls = timings.calls;
   for (size_t i = 0; i < arms.size(); ++i) {
-    made.arms.push_back(
-        {arms[i].name, bases[i], {std::move(timings.seconds[i])}});
+    made.arms.push_back({.name = arms[i].name,
+                         .base = bases[i],
+                         .processes = {std::move(timings.seconds[i])}});
+  }
+  for (size_t i = 0; i < arms.size(); ++i) {
+    ArmTimes& base = made.arms[bases[i]];
+    if (arms[i].name == base.name + " again") base.again = i;
   }
   return made;
 }

@@ -22,6 +22,9 @@ namespace addnorm::tool {
 struct ArmTimes {
   std::string name;
   size_t base = 0;  // the arm to compare with, like for like
+  // Of a base: the same once more, in memory of its own, if there is such an
+  // arm; else what the first base shows against itself is taken for its noise.
+  size_t again = 1;
   // Seconds of a call, by process and round.
   std::vector<std::vector<double>> processes;
 
@@ -43,7 +46,7 @@ struct BenchCase {
   runtime::PairedEstimate Estimate(size_t arm) const {
     return Estimate(arm, arms[arm].base);
   }
-  runtime::PairedEstimate Floor() const { return Estimate(1, 0); }
+  runtime::PairedEstimate Floor(size_t base = 0) const;
   size_t rounds() const;
 };
 
@@ -58,7 +61,8 @@ struct OtherArm {
 // "the same bits", "other bits in 12 % of the results".
 std::string ResultsText(const runtime::Comparison& results);
 
-// The arms' names and times, each with the base of its place.
+// The arms' names and times, each with the base of its place. An arm "x again"
+// is what its base x shows against itself.
 BenchCase MakeCase(const std::vector<runtime::BenchArm>& arms,
                    const std::vector<size_t>& bases, runtime::Timings timings);
 

@@ -6,7 +6,9 @@
 // the unfused pair with itself, and with itself and 5 or 10 % more work, judged
 // as `bench` judges fused against unfused. Not a test: it takes minutes.
 //
-//   addnorm_false_alarms [runs [seconds of a run]]
+// Each run has as many rounds, however busy the machine is.
+//
+//   addnorm_false_alarms [runs [rounds]]
 #include <cstdlib>
 #include <iterator>
 #include <memory>
@@ -77,14 +79,15 @@ class Comparison {
         more_(*PairArms::Create(
             PairOf(setting, setting.rows_of_5_percent, seed), more_arena)) {}
 
-  tool::BenchCase Measure(double seconds, uint64_t seed) {
+  tool::BenchCase Measure(size_t rounds, uint64_t seed) {
     const auto& own = arms_->bench_arms();
     std::vector<runtime::BenchArm> arms = {own[0], own[1], own[0], own[0],
                                            own[0]};
     arms[2].name = "unfused a third time";
     arms[3].run = [&] { Run(1, calls_of_5_); };
     arms[4].run = [&] { Run(2, calls_of_10_); };
-    runtime::BenchOptions options{.seconds = seconds, .seed = seed};
+    runtime::BenchOptions options{
+        .least_rounds = rounds, .most_rounds = rounds, .seed = seed};
     if (setting_.threads == 1) {
       options.now = runtime::ProcessorSeconds;
       options.wall = runtime::SteadySeconds;
@@ -119,7 +122,7 @@ void Report(const Setting& setting, const Counts (&counts)[kMoreCount],
       counts[kTenPercent].slower, counts[kTenPercent].faster);
 }
 
-int Main(int runs, double seconds) {
+int Main(int runs, size_t rounds) {
   constexpr size_t kCount = std::size(kSettings);
   runtime::BufferArena arena(kColdBytes), more_arena(kColdBytes);
   Counts counts[kCount][kMoreCount];
@@ -130,7 +133,7 @@ int Main(int runs, double seconds) {
     for (size_t i = 0; i < kCount; ++i) {
       const auto seed = static_cast<uint64_t>(run);
       Comparison comparison(kSettings[i], seed, arena, more_arena);
-      const tool::BenchCase result = comparison.Measure(seconds, seed);
+      const tool::BenchCase result = comparison.Measure(rounds, seed);
       for (size_t more = 0; more < kMoreCount; ++more) {
         counts[i][more].Add(result.Judge(2 + more));
         ratios[i][more] += result.Estimate(2 + more).ratio;
@@ -147,6 +150,7 @@ int Main(int runs, double seconds) {
 }  // namespace addnorm::tests
 
 int main(int argc, char** argv) {
-  return addnorm::tests::Main(argc > 1 ? std::atoi(argv[1]) : 200,
-                              argc > 2 ? std::atof(argv[2]) : 0.5);
+  return addnorm::tests::Main(
+      argc > 1 ? std::atoi(argv[1]) : 200,
+      argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 60);
 }
