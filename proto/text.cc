@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <exception>
@@ -39,6 +40,29 @@ bool MayBeText(const Input& input) {
          IsText(std::string_view(head.data(), static_cast<size_t>(n)));
 }
 
+// The parser recurses with every bracket, and protobuf refuses what is deeper
+// than 100 messages anyway, which takes fewer brackets.
+constexpr int kMaxBrackets = 256;
+
+// Strings and comments are what they are for the parser.
+bool IsTooDeep(std::string_view text) {
+  int depth = 0;
+  for (size_t i = 0; i < text.size() && depth <= kMaxBrackets; ++i) {
+    const char c = text[i];
+    if (c == '#') {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (c == '"') {
+      for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\';
+    } else if (c == '(' || c == '<' || c == '{' || c == '[') {
+      ++depth;
+    } else if (c == ')' || c == '}' || c == ']' ||
+               (c == '>' && i > 0 && text[i - 1] != '=')) {  // no arrow
+      depth = std::max(depth - 1, 0);
+    }
+  }
+  return depth > kMaxBrackets;
+}
+
 // onnx's messages are several lines with an indented context.
 std::string OnOneLine(std::string_view text) {
   std::string line;
@@ -54,6 +78,10 @@ std::string OnOneLine(std::string_view text) {
 }  // namespace
 
 absl::StatusOr<std::string> SerializeText(std::string_view text) {
+  if (IsTooDeep(text)) {
+    return InvalidModel("is ONNX text with more than {} brackets in brackets",
+                        kMaxBrackets);
+  }
   const std::string held(text);  // the parser keeps a view
   onnx::ModelProto model;
   try {

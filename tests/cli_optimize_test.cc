@@ -236,31 +236,4 @@ TEST_CASE("optimize says what can be done with ONNX text", "[cli]") {
         "onnx.parser makes of it\n");
 }
 
-TEST_CASE("a long write shows its progress on a terminal only", "[cli]") {
-  const Sandbox box;
-  if (box.Shell("script -qec true /dev/null").exit_code != 0) {
-    SUCCEED();
-    WARN("skipped: no pseudo-terminal can be had here");
-    return;
-  }
-  WriteModel(box / "m.onnx", kModel);
-  WriteFile(box / "m.onnx", ReadFile(box / "m.onnx") +
-                                Field(1000, std::string(3'000'000, 'x')));
-  // The reader comes later than a quick write ends.
-  const std::string write =
-      "mkfifo pipe; { sleep 0.8; timeout 20 cat pipe >/dev/null; } & ";
-  const Outcome shown =
-      box.Shell(write + "script -qec \"$TOOL optimize m.onnx pipe\" /dev/null");
-  CHECK(Contains(shown.out, " of 3.0 MB ("));
-  CHECK(Contains(shown.out, "\r\x1b[K"));
-  CHECK(Contains(shown.out, "fused 1 of 1 site"));
-  const Outcome quiet =
-      box.Shell("rm pipe; " + write +
-                "script -qec \"$TOOL -q optimize m.onnx pipe\" /dev/null");
-  CHECK_FALSE(Contains(quiet.out, "\x1b[K"));
-  const Outcome file =
-      box.Shell("rm pipe; " + write + "$TOOL optimize m.onnx pipe");
-  CHECK(file.err == "");
-}
-
 }  // namespace addnorm::tests

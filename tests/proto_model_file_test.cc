@@ -147,6 +147,40 @@ TEST_CASE("text models are parsed, and the parser's throws are errors",
   }
 }
 
+std::string Times(size_t count, std::string_view text) {
+  std::string all;
+  for (size_t i = 0; i < count; ++i) all += text;
+  return all;
+}
+
+std::string NestedTypes(size_t levels) {
+  return "g (" + Times(levels, "seq(") + "float[1]" + Times(levels, ")") +
+         " x) => () {}";
+}
+
+std::string NestedGraphs(size_t levels) {
+  return "g (bool c) => (bool y) {" +
+         Times(levels, "y = If(c) <then_branch = h () => (bool z) {") +
+         Times(levels, "z = Identity(c) }>") + "y = Identity(c) }";
+}
+
+TEST_CASE("text that is nested without end is refused, not followed",
+          "[proto]") {
+  CHECK(SerializeText(NestedTypes(20)).ok());
+  CHECK(SerializeText(NestedGraphs(20)).ok());
+  for (const std::string& text :
+       {NestedTypes(300), NestedTypes(1'000'000), NestedGraphs(200'000)}) {
+    CHECK_THAT(Message(SerializeText(text).status()),
+               ContainsSubstring("more than 256 brackets in brackets"));
+  }
+  // Brackets in strings and comments are none, and closed ones are closed.
+  const std::string brackets = Times(300, "(<");
+  CHECK(SerializeText("# " + brackets + "\n" + NestedTypes(2)).ok());
+  CHECK(SerializeText("g (float[1] \"" + brackets + "\\\"(\") => () {}").ok());
+  CHECK(SerializeText("g (float[1] x) => () {" + Times(300, "a = Op(x) ") + "}")
+            .ok());
+}
+
 TEST_CASE("a path may be a model or a text model", "[proto]") {
   const ScratchDirectory scratch;
   const auto text = OpenModelOrText(

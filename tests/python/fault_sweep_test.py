@@ -2,16 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every call that can fail does fail, once and for good, in turn; nothing may be lost.
 
-    fault_sweep_test.py                  a sample, seeded
-    fault_sweep_test.py --all            every fault (tests/sweep.sh)
-    fault_sweep_test.py --folder DIR     on DIR's file system, not on /dev/shm
+Options are in sweeping.py.
 
 After each run: exit 0 only with all outputs complete and equal to those of a
 run without a fault; else the right code and one line that says why; inputs and
 previous outputs as they were, bytes and times; and no other file.
 """
 
-import argparse
 import collections
 import contextlib
 import dataclasses
@@ -32,12 +29,7 @@ import fault_server
 from fault_scenarios import (KNOWN, OLD, SCENARIOS, Bench, contents, fast_folder, message_problem, problem_of,
                              scenario, signal_problem)
 from fault_server import Fault
-
-_PARSER = argparse.ArgumentParser()
-_PARSER.add_argument("--all", action="store_true", help="every fault, not a sample")
-_PARSER.add_argument("--seed", type=int, default=1, help="of the sample and of the moments of signals")
-_PARSER.add_argument("--folder", help="where files are written")
-OPTIONS, REST = _PARSER.parse_known_args()
+from sweeping import OPTIONS, REST, part, sample
 
 # What each kind of call may say. EINTR and what has another way must not be
 # seen by the user at all.
@@ -70,15 +62,8 @@ ERRORS = {
     "stdout": ["ENOSPC", "EIO"],
     "thread": ["EAGAIN"],
 }
-MOST = 10_000  # faults of a kind in a scenario, with --all
+MOST = 10_000  # faults of a sort in a scenario, with --all; verify, which registers schemas, has 90,000 allocations
 TRANSFERS = ["read", "pread", "write", "pwrite"]
-
-def sample(faults, count, seed):
-    """All, or a seeded part in order. Of 90,000 allocations of verify, which registers schemas, a part does."""
-    if len(faults) <= count:
-        return faults
-    chosen = random.Random(f"{OPTIONS.seed}/{seed}").sample(range(len(faults)), count)
-    return [faults[i] for i in sorted(chosen)]
 
 
 def call_faults(bench):
@@ -155,8 +140,8 @@ class FaultSweepTest(unittest.TestCase):
         for each in SCENARIOS:
             with self.subTest(each.name):
                 bench = Bench(self.servers, each)
-                most = int(each.share * (MOST if OPTIONS.all else count))
-                self.sweep(bench, sample(list(faults_of(bench)), most, each.name), name, judge)
+                some, most = int(each.share * count), int(each.share * MOST)
+                self.sweep(bench, sample(faults_of(bench), some, most, each.name), name, judge)
 
     def test_calls_that_fail(self):
         self.each(call_faults, 200, "failed calls", lambda bench, fault, done: problem_of(bench, done, [4]))
@@ -170,9 +155,9 @@ class FaultSweepTest(unittest.TestCase):
 
     def test_signals_at_random_moments(self):
         bench = Bench(self.servers, scenario("optimize --force, copied data"))
-        moments = random.Random(OPTIONS.seed)
+        moments = random.Random(f"{OPTIONS.seed}/{OPTIONS.part}")
         problems = []
-        for _ in range(500 if OPTIONS.all else 25):
+        for _ in part(range(500 if OPTIONS.all else 25)):
             name, delay = moments.choice([signal.SIGINT, signal.SIGTERM, signal.SIGKILL]), moments.uniform(0, 0.06)
             bench.reset()
             process = subprocess.Popen([addnorm.BINARY, *bench.scenario.arguments], cwd=bench.root,
@@ -205,7 +190,7 @@ class FaultSweepTest(unittest.TestCase):
             with self.subTest(each.name):
                 bench = Bench(self.servers, each)
                 problems = []
-                for mebibytes in range(1, 700, 3 if OPTIONS.all else 70):
+                for mebibytes in part(range(1, 700, 3 if OPTIONS.all else 70)):
                     done = bench.run(fault_server.NO_FAULT, memory=mebibytes << 20, seconds=10)
                     self.counts["limits"] += 1
                     self.note(problems, bench, f"address space of {mebibytes} MiB", problem_of(bench, done, [4]))

@@ -1,10 +1,16 @@
 # Copyright the onnx-addnorm authors
 # SPDX-License-Identifier: Apache-2.0
-"""Damaged copies of a file: (what was done, the bytes), one after the other.
+"""Damaged copies of a file: (what was done, a function that makes the bytes), one after the other.
 
 Knows protobuf's wire format and no message: a length-delimited field whose
 bytes read as a message is one.
 """
+
+from functools import partial
+
+
+def replaced(data, begin, end, part):
+    return data[:begin] + part + data[end:]
 
 
 def varint(value):
@@ -54,15 +60,16 @@ def lengths(data, base=0):
 def with_lengths(data):
     for begin, end, value in lengths(data):
         for other in sorted({0, value - 1, value + 1, 2**31, 2**63} - {value, -1}):
-            yield f"length {value} at {begin} is {other}", data[:begin] + varint(other) + data[end:]
+            yield (f"length {value} at {begin} is {other}",
+                   partial(replaced, data, begin, end, varint(other)))
 
 
 def prefixes(data):
     for end in range(len(data)):
-        yield f"prefix of {end}", data[:end]
+        yield f"prefix of {end}", partial(replaced, data, end, len(data), b"")
 
 
 def flips(data):
     for at in range(len(data)):
         for mask in [1 << bit for bit in range(8)] + [0xFF]:
-            yield f"byte {at} ^ {mask:#x}", data[:at] + bytes([data[at] ^ mask]) + data[at + 1:]
+            yield f"byte {at} ^ {mask:#x}", partial(replaced, data, at, at + 1, bytes([data[at] ^ mask]))
