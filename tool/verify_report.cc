@@ -104,9 +104,9 @@ std::string KernelsText(const Verification& done, size_t width) {
 
 std::string ApartText(const ApartRound& apart) {
   if (!apart.reason.empty())
-    return fmt::format("no round with nothing shared: {}", apart.reason);
+    return fmt::format("no round with only weights shared: {}", apart.reason);
   return fmt::format(
-      "1 round with nothing shared: {} of B compute {} words by themselves",
+      "1 round with only weights shared: {} of B compute {} words by themselves",
       Plural(apart.b_nodes, "node"), apart.words);
 }
 
@@ -248,7 +248,7 @@ Json RunJson(const Verification& done) {
   Json json = {{"compared", !done.rounds.empty()},
                {"words", done.words},
                {"rounds", std::move(rounds)}};
-  if (!done.rounds.empty()) json["nothing_shared"] = ApartJson(done.apart);
+  if (!done.rounds.empty()) json["only_weights_shared"] = ApartJson(done.apart);
   if (!done.run_reason.empty()) json["reason"] = done.run_reason;
   if (!done.first_place.empty()) {
     json["first_difference"] = {{"place", done.first_place}};
