@@ -106,7 +106,8 @@ std::string ApartText(const ApartRound& apart) {
   if (!apart.reason.empty())
     return fmt::format("no round with only weights shared: {}", apart.reason);
   return fmt::format(
-      "1 round with only weights shared: {} of B compute {} words by themselves",
+      "1 round with only weights shared: {} of B compute {} words by "
+      "themselves",
       Plural(apart.b_nodes, "node"), apart.words);
 }
 
