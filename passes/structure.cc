@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "passes/ir/expanded_size.h"
 #include "passes/ir/printable.h"
 #include "passes/ir/status_macros.h"
 
@@ -15,6 +16,9 @@ namespace addnorm::passes {
 namespace {
 
 constexpr size_t kMaxDifferences = 100;
+// Nodes of a model with its calls expanded. Models that have more are compared
+// function by function: equal or not comparable.
+constexpr int64_t kMostExpanded = 1'000'000;
 
 // "RmsNorm 'norm_3', which makes 'y', 's'".
 std::string CallOf(const ir::Node& call) {
@@ -132,8 +136,10 @@ class DifferenceFinder {
 };
 
 std::string InterfaceOf(const ir::Value& value) {
+  const ir::TensorType& type = value.type;
   return fmt::format("'{}' ({})", ir::Printable(value.name()),
-                     ir::DataTypeName(value.type.element));
+                     type.other.empty() ? ir::DataTypeName(type.element)
+                                        : ir::Printable(type.other));
 }
 
 // Different names, types, or shapes that no run can give both.
@@ -228,13 +234,12 @@ void FindCounterparts(const ir::Model& a, const ir::Model& b,
   }
 }
 
-// Sequences, maps and optional values have types that the IR does not carry.
-absl::Status CheckInputsAreTensors(const ir::Model& model) {
+absl::Status CheckInputsHaveTypes(const ir::Model& model) {
   for (const ir::Value* input : model.graph.inputs()) {
-    if (input->type.known()) continue;
-    return absl::UnimplementedError(fmt::format(
-        "input '{}' has no tensor type, and others are not compared",
-        ir::Printable(input->name())));
+    if (input->type.known() || !input->type.other.empty()) continue;
+    return absl::UnimplementedError(
+        fmt::format("input '{}' has no type that can be compared",
+                    ir::Printable(input->name())));
   }
   return absl::OkStatus();
 }
@@ -246,6 +251,12 @@ absl::Status CompareDefaults(const ir::Model& a, const ir::Model& b,
   for (size_t i = 0; i < a.graph.inputs().size(); ++i) {
     const ir::Tensor* x = a.graph.inputs()[i]->initializer();
     const ir::Tensor* y = b.graph.inputs()[i]->initializer();
+    if (a.graph.inputs()[i]->is_sparse_initializer() ||
+        b.graph.inputs()[i]->is_sparse_initializer()) {
+      return absl::UnimplementedError(
+          fmt::format("input '{}' has a sparse default, which is not compared",
+                      ir::Printable(a.graph.inputs()[i]->name())));
+    }
     if (x == nullptr && y == nullptr) continue;
     // Before version 4 of the IR such an input is a constant. B may let it be
     // replaced (a raised version does): whoever runs A as it is cannot tell.
@@ -281,21 +292,28 @@ absl::StatusOr<Structure> CompareStructure(const ir::Model& a,
   CompareInterface("output", a.graph.outputs(), b.graph.outputs(),
                    structure.differences);
   if (!structure.is_equal()) return structure;
-  RETURN_IF_ERROR(CheckInputsAreTensors(a));
+  RETURN_IF_ERROR(CheckInputsHaveTypes(a));
   std::vector<StructureDifference> defaults;
   RETURN_IF_ERROR(CompareDefaults(a, b, contents, defaults));
   structure.differences = defaults;
   NumberPairs pairs;
-  ValueNumbering ordered(contents, schemas, /*commutes=*/false);
+  const bool expands = ir::ExpandedSizes(a).Of(a.graph) <= kMostExpanded &&
+                       ir::ExpandedSizes(b).Of(b.graph) <= kMostExpanded;
+  ValueNumbering ordered(contents, schemas, {.expands_calls = expands});
   ASSIGN_OR_RETURN(bool is_complete,
                    CompareValues(a, b, ordered, structure.differences, pairs));
   structure.twins = FindTwins(a, ordered);
   if (structure.is_equal()) return structure;
-  ValueNumbering unordered(contents, schemas, /*commutes=*/true);
+  ValueNumbering unordered(contents, schemas,
+                           {.commutes = true, .expands_calls = expands});
   std::vector<StructureDifference> but_for_swaps = std::move(defaults);
   ASSIGN_OR_RETURN(is_complete,
                    CompareValues(a, b, unordered, but_for_swaps, pairs));
   structure.differences = std::move(but_for_swaps);
+  if (!structure.is_equal() && unordered.left_calls_whole()) {
+    return absl::UnimplementedError(
+        "calls expand to too many nodes, and what they call is not the same");
+  }
   structure.has_more = !is_complete;
   structure.twins = FindTwins(a, unordered);
   FindCounterparts(a, b, unordered, pairs, structure);

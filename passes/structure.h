@@ -55,8 +55,8 @@ struct Structure {
   bool is_equal() const { return differences.empty(); }
 };
 
-// Errors: kUnimplemented and kResourceExhausted where the models are beyond
-// what can be compared, with the reason.
+// Errors: kUnimplemented where the models are beyond what can be compared, with
+// the reason; those of reading.
 absl::StatusOr<Structure> CompareStructure(const ir::Model& a,
                                            const ir::Model& b,
                                            TensorContents& contents,

@@ -11,10 +11,10 @@
 // type, shape and elements, whether initializer, Constant node or a Cast or
 // Reshape of one. It does not find algebra: x + 0 is not x.
 //
-//   ValueNumbering numbering(contents, schemas, /*commutes=*/false);
-//   ASSIGN_OR_RETURN(std::vector<Number> a, numbering.NumberOutputs(model_a,
-//   0)); ASSIGN_OR_RETURN(std::vector<Number> b,
-//   numbering.NumberOutputs(model_b, 1)); if (a == b) …
+//   ValueNumbering numbering(contents, schemas, {});
+//   ASSIGN_OR_RETURN(auto a, numbering.NumberOutputs(model_a, 0));
+//   ASSIGN_OR_RETURN(auto b, numbering.NumberOutputs(model_b, 1));
+//   if (a == b) …
 #ifndef ADDNORM_PASSES_VALUE_NUMBERING_H_
 #define ADDNORM_PASSES_VALUE_NUMBERING_H_
 
@@ -31,6 +31,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "passes/ir/expanded_size.h"
 #include "passes/ir/model.h"
 
 namespace addnorm::passes {
@@ -78,16 +79,23 @@ struct Expression {
   std::array<const ir::Node*, 2> calls = {};
 };
 
+struct NumberingOptions {
+  // Add and Mul of swapped operands get one number; they are equal but for the
+  // payload of NaNs.
+  bool commutes = false;
+  // Off, for models whose calls expand to too much: a call of a large function
+  // is one expression. Then values may be equal and have two numbers.
+  bool expands_calls = true;
+};
+
 class ValueNumbering {
  public:
-  // commutes: Add and Mul of swapped operands get one number; they are equal
-  // but for the payload of NaNs.
   ValueNumbering(TensorContents& contents, OperatorSchemas& schemas,
-                 bool commutes);
+                 const NumberingOptions& options);
   ~ValueNumbering();
 
-  // Numbers of the graph's outputs. kResourceExhausted where the calls of
-  // functions expand to too many nodes.
+  // Numbers of the graph's outputs. kUnimplemented where the calls of functions
+  // expand to too many nodes.
   absl::StatusOr<std::vector<Number>> NumberOutputs(const ir::Model& model,
                                                     Side side);
 
@@ -102,6 +110,8 @@ class ValueNumbering {
   }
   // With commutes: nodes that were met with their operands in both orders.
   const std::set<Number>& swapped() const { return swapped_; }
+  // Without expands_calls: some call is one expression.
+  bool left_calls_whole() const { return left_calls_whole_; }
 
  private:
   friend class GraphNumbering;
@@ -121,7 +131,7 @@ class ValueNumbering {
 
   TensorContents& contents_;
   OperatorSchemas& schemas_;
-  bool commutes_;
+  NumberingOptions options_;
   std::deque<Expression> expressions_;
   absl::flat_hash_map<std::string, Number> numbers_;
   absl::flat_hash_map<Number, SmallConstant> constants_;
@@ -135,6 +145,11 @@ class ValueNumbering {
   absl::flat_hash_map<std::string, std::vector<Number>> calls_;
   // Random nodes met so far, by side and place.
   std::map<std::pair<Side, std::string>, int> random_nodes_;
+  int64_t random_count_ = 0;
+  // Of whole calls: what functions make of their parameters.
+  absl::flat_hash_map<std::string, std::vector<Number>> bodies_;
+  bool left_calls_whole_ = false;
+  std::optional<ir::ExpandedSizes> sizes_;  // of that model
 };
 
 }  // namespace addnorm::passes

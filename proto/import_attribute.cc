@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The part of GraphImporter that reads attributes and the graphs in them.
+#include <algorithm>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -60,6 +61,16 @@ bool ReadPlainValue(const AttributeProto& proto, int type,
   }
 }
 
+bool HasExternalData(const AttributeProto& proto) {
+  const auto is_external = [](const onnx::SparseTensorProto& sparse) {
+    return sparse.values().data_location() == onnx::TensorProto::EXTERNAL ||
+           sparse.indices().data_location() == onnx::TensorProto::EXTERNAL;
+  };
+  return is_external(proto.sparse_tensor()) ||
+         std::any_of(proto.sparse_tensors().begin(),
+                     proto.sparse_tensors().end(), is_external);
+}
+
 // The records of a node's attributes by their number; most have none.
 std::vector<RecordId> RecordsByIndex(const Document& document, RecordId node,
                                      int count) {
@@ -104,8 +115,10 @@ absl::Status GraphImporter::ReadAttribute(const AttributeProto& proto,
   if (!attribute.ref_attr_name.empty()) return absl::OkStatus();
   const std::span<const RecordId> parts(&record, record < 0 ? 0 : 1);
   // A long string that is left out of the skeleton: nobody looks into those.
-  if (!document_.Children(parts, Kind::kPayload).empty())
+  if (!document_.Children(parts, Kind::kPayload).empty()) {
+    attribute.value = Opaque(proto, record);
     return absl::OkStatus();
+  }
   if (ReadPlainValue(proto, attribute.type, attribute.value))
     return absl::OkStatus();
   switch (attribute.type) {
@@ -140,14 +153,38 @@ absl::Status GraphImporter::ReadAttribute(const AttributeProto& proto,
       break;
     }
     case AttributeProto::SPARSE_TENSOR:
-      return CheckSparse(proto.sparse_tensor(),
-                         document_.Children(parts, Kind::kSparseTensor, 22));
+      attribute.value = Opaque(proto, record);
+      return ReadSparse(proto.sparse_tensor(),
+                        document_.Children(parts, Kind::kSparseTensor, 22))
+          .status();
     case AttributeProto::SPARSE_TENSORS:
+      attribute.value = Opaque(proto, record);
       return CheckSparseTensors(proto, parts);
-    default:
-      break;  // type protos, and what the future brings
+    default:  // type protos, and what the future brings
+      attribute.value = Opaque(proto, record);
   }
   return absl::OkStatus();
+}
+
+// Its bytes in the file where a part of it was left out of the skeleton.
+ir::OpaqueAttribute GraphImporter::Opaque(const AttributeProto& proto,
+                                          RecordId record) const {
+  ir::OpaqueAttribute opaque;
+  opaque.message.name = proto.name();
+  // Equal words for a data file are not yet equal data.
+  if (HasExternalData(proto)) return opaque;
+  ir::OpaqueElements elements;
+  if (record >= 0) {
+    const Record& message = document_.record(record);
+    elements.ranges = {{message.body, message.end - message.body}};
+  } else {
+    AttributeProto plain = proto;
+    plain.clear_name();
+    plain.clear_doc_string();
+    elements.encoded = plain.SerializeAsString();
+  }
+  opaque.message.elements = std::move(elements);
+  return opaque;
 }
 
 void GraphImporter::ReadDefaults(const onnx::FunctionProto& proto,
@@ -200,7 +237,8 @@ absl::Status GraphImporter::CheckSparseTensors(
                                   proto.sparse_tensors_size());
   for (int i = 0; i < proto.sparse_tensors_size(); ++i) {
     RETURN_IF_ERROR(
-        CheckSparse(proto.sparse_tensors(i), parts[static_cast<size_t>(i)]));
+        ReadSparse(proto.sparse_tensors(i), parts[static_cast<size_t>(i)])
+            .status());
   }
   return absl::OkStatus();
 }

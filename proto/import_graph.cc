@@ -167,26 +167,30 @@ absl::Status GraphImporter::AddSparseInitializers(
   for (int i = 0; i < proto.sparse_initializer_size(); ++i) {
     const onnx::SparseTensorProto& sparse = proto.sparse_initializer(i);
     const RecordId record = records[static_cast<size_t>(i)];
-    RETURN_IF_ERROR(CheckSparse(sparse, {&record, 1}));
+    ASSIGN_OR_RETURN(ir::SparseTensor tensor, ReadSparse(sparse, {&record, 1}));
     ASSIGN_OR_RETURN(ir::Value * value,
                      InitializerValue(sparse.values().name(), graph));
     if (value == nullptr) continue;
     Refine(value->type,
            {.element = static_cast<ir::DataType>(sparse.values().data_type()),
             .shape = ir::Shape(sparse.dims().begin(), sparse.dims().end())});
-    graph.MarkSparseInitializer(value, record);
+    graph.SetSparseInitializer(
+        value, std::make_unique<ir::SparseTensor>(std::move(tensor)), record);
   }
   return absl::OkStatus();
 }
 
-absl::Status GraphImporter::CheckSparse(const onnx::SparseTensorProto& proto,
-                                        std::span<const RecordId> parts) {
-  RETURN_IF_ERROR(ImportTensor(file_, proto.values(),
-                               document_.Children(parts, Kind::kTensor, 1))
-                      .status());
-  return ImportTensor(file_, proto.indices(),
-                      document_.Children(parts, Kind::kTensor, 2))
-      .status();
+absl::StatusOr<ir::SparseTensor> GraphImporter::ReadSparse(
+    const onnx::SparseTensorProto& proto, std::span<const RecordId> parts) {
+  ir::SparseTensor sparse;
+  ASSIGN_OR_RETURN(sparse.values,
+                   ImportTensor(file_, proto.values(),
+                                document_.Children(parts, Kind::kTensor, 1)));
+  ASSIGN_OR_RETURN(sparse.indices,
+                   ImportTensor(file_, proto.indices(),
+                                document_.Children(parts, Kind::kTensor, 2)));
+  sparse.dims.assign(proto.dims().begin(), proto.dims().end());
+  return sparse;
 }
 
 absl::Status GraphImporter::AddNodes(const Nodes& nodes,

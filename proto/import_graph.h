@@ -79,8 +79,10 @@ class GraphImporter {
       std::span<const RecordId> attribute, Kind kind, int field, int count);
   absl::Status CheckSparseTensors(const onnx::AttributeProto& proto,
                                   std::span<const RecordId> attribute);
-  absl::Status CheckSparse(const onnx::SparseTensorProto& proto,
-                           std::span<const RecordId> parts);
+  ir::OpaqueAttribute Opaque(const onnx::AttributeProto& proto,
+                             RecordId record) const;
+  absl::StatusOr<ir::SparseTensor> ReadSparse(
+      const onnx::SparseTensorProto& proto, std::span<const RecordId> parts);
 
   // The value of that name in the graph or, captured, in an outer one.
   static ir::Value* Lookup(const std::string& name, const ir::Graph& graph);

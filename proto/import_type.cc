@@ -2,11 +2,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/import_type.h"
 
+#include "fmt/format.h"
+
 namespace addnorm::proto {
+namespace {
+
+std::string TextOf(const onnx::TypeProto& proto) {
+  using onnx::TypeProto;
+  const auto element = [](int32_t type) {
+    return ir::DataTypeName(static_cast<ir::DataType>(type));
+  };
+  switch (proto.value_case()) {
+    case TypeProto::kTensorType:
+      return ir::ToString(ImportType(proto));
+    case TypeProto::kSequenceType:
+      return fmt::format("sequence({})",
+                         TextOf(proto.sequence_type().elem_type()));
+    case TypeProto::kOptionalType:
+      return fmt::format("optional({})",
+                         TextOf(proto.optional_type().elem_type()));
+    case TypeProto::kMapType:
+      return fmt::format("map({}, {})", element(proto.map_type().key_type()),
+                         TextOf(proto.map_type().value_type()));
+    case TypeProto::kSparseTensorType:
+      return fmt::format("sparse({})",
+                         element(proto.sparse_tensor_type().elem_type()));
+    default:
+      return "";
+  }
+}
+
+}  // namespace
 
 ir::TensorType ImportType(const onnx::TypeProto& proto) {
   ir::TensorType type;
-  if (!proto.has_tensor_type()) return type;
+  if (!proto.has_tensor_type()) {
+    type.other = TextOf(proto);
+    return type;
+  }
   type.element = static_cast<ir::DataType>(proto.tensor_type().elem_type());
   if (!proto.tensor_type().has_shape()) return type;
   type.shape.emplace();
@@ -22,6 +55,7 @@ ir::TensorType ImportType(const onnx::TypeProto& proto) {
 
 void Refine(ir::TensorType& type, const ir::TensorType& more) {
   if (!type.known()) type.element = more.element;
+  if (type.other.empty()) type.other = more.other;
   if (!more.shape) return;
   if (!type.shape) {
     type.shape = more.shape;

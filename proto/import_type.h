@@ -13,7 +13,7 @@
 
 namespace addnorm::proto {
 
-// Unknown for what is no tensor.
+// Only as text for what is no tensor.
 ir::TensorType ImportType(const onnx::TypeProto& proto);
 
 // Takes from `more` what is not known yet; nothing if the two contradict each

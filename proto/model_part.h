@@ -24,11 +24,12 @@ struct ModelPart {
   // Name, type and dims.
   std::vector<ir::Tensor> inputs, outputs;
   std::vector<ir::Tensor> initializers;  // inline
-  // Values that are called otherwise than in the model.
+  // Values that are called otherwise than in the model, in nodes and in graphs
+  // that capture them. No value beside them may have such a name.
   absl::flat_hash_map<const ir::Value*, std::string> names;
 };
 
-// kUnimplemented for nodes that have graphs.
+// The nodes, with their graphs, and the functions are copied from the file.
 absl::StatusOr<std::string> SerializePart(const ModelFile& file,
                                           const ModelPart& part);
 

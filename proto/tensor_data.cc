@@ -137,6 +137,18 @@ absl::StatusOr<ir::ExternalElements> ImportExternal(const ModelFile& file,
                               .length = region.length};
 }
 
+ir::OpaqueElements StringsOf(const TensorProto& proto, const DataField& field) {
+  if (!field.ranges.empty()) {
+    // Some of them here and some there: not known.
+    return proto.string_data().empty()
+               ? ir::OpaqueElements{.ranges = field.ranges}
+               : ir::OpaqueElements{};
+  }
+  TensorProto strings;
+  *strings.mutable_string_data() = proto.string_data();
+  return {.encoded = strings.SerializeAsString()};
+}
+
 absl::Status ImportElements(const ModelFile& file, const TensorProto& proto,
                             std::span<const RecordId> parts,
                             ir::Tensor& tensor) {
@@ -157,13 +169,19 @@ absl::Status ImportElements(const ModelFile& file, const TensorProto& proto,
     if (count != 0 && TypedField(tensor.type) != 0) {
       return InvalidModel("has no data, expected {} elements", count);
     }
-    if (tensor.type != DataType::kString)
+    if (tensor.type == DataType::kString) {
+      tensor.elements = ir::OpaqueElements{.encoded = ""};
+    } else {
       tensor.elements = ir::InlineElements{};
+    }
     return absl::OkStatus();
   }
   const DataField& field = fields.front();
   RETURN_IF_ERROR(CheckCount(tensor, field, count));
-  if (tensor.type == DataType::kString) return absl::OkStatus();
+  if (tensor.type == DataType::kString) {
+    tensor.elements = StringsOf(proto, field);
+    return absl::OkStatus();
+  }
   if (!field.ranges.empty()) {
     tensor.elements =
         ir::FileElements{.field = field.number, .ranges = field.ranges};

@@ -15,9 +15,8 @@
 #include "onnx/onnx_pb.h"
 #include "passes/ir/status_macros.h"
 #include "proto/errors.h"
-#include "proto/external_data.h"
+#include "proto/external_elements.h"
 #include "proto/file_descriptor.h"
-#include "proto/tensor_encoding.h"
 #include "proto/tensor_reader.h"
 
 namespace addnorm::proto {
@@ -30,6 +29,10 @@ class ByteSource {
  public:
   static absl::StatusOr<ByteSource> Of(const ModelFile& file,
                                        const ir::Tensor& tensor);
+  // All of the file, or of one of its data files.
+  static ByteSource Of(const ModelFile& file);
+  static absl::StatusOr<ByteSource> Of(const ModelFile& file,
+                                       const DataFile& data);
 
   uint64_t size() const { return size_; }
   std::optional<std::string> Place() const;
@@ -39,6 +42,7 @@ class ByteSource {
  private:
   absl::Status OpenExternal(const ModelFile& file, const ir::Tensor& tensor,
                             const ir::ExternalElements& elements);
+  void SetRanges(int fd, std::string name, std::vector<ir::ByteRange> ranges);
 
   std::string memory_;
   FileDescriptor own_;
@@ -50,49 +54,62 @@ class ByteSource {
   uint64_t size_ = 0;
 };
 
+void ByteSource::SetRanges(int fd, std::string name,
+                           std::vector<ir::ByteRange> ranges) {
+  fd_ = fd;
+  name_ = std::move(name);
+  ranges_ = std::move(ranges);
+  for (const ir::ByteRange& range : ranges_) size_ += range.length;
+}
+
 absl::Status ByteSource::OpenExternal(const ModelFile& file,
                                       const ir::Tensor& tensor,
                                       const ir::ExternalElements& elements) {
-  const std::string offset = fmt::format("{}", elements.offset.value_or(0));
-  DataEntries entries = {{"location", elements.location}, {"offset", offset}};
-  std::string length;
-  if (elements.length) {
-    length = fmt::format("{}", *elements.length);
-    entries.emplace_back("length", length);
-  }
-  ASSIGN_OR_RETURN(const int64_t count, ElementCount(tensor));
-  ExternalData& data = file.external_data();
-  ASSIGN_OR_RETURN(const DataRegion region,
-                   data.Resolve(entries, ByteSize(tensor.type, count)));
-  ASSIGN_OR_RETURN(own_, data.OpenFile(*region.file));
-  fd_ = own_.get();
-  name_ = region.file->path;
-  ranges_ = {{region.offset, region.length}};
+  ASSIGN_OR_RETURN(OpenRegion data, OpenElements(file, tensor, elements));
+  own_ = std::move(data.fd);
+  SetRanges(own_.get(), data.region.file->path,
+            {{data.region.offset, data.region.length}});
   return absl::OkStatus();
+}
+
+ByteSource ByteSource::Of(const ModelFile& file) {
+  ByteSource source;
+  source.SetRanges(file.fd(), file.name(), {{0, file.size()}});
+  return source;
+}
+
+absl::StatusOr<ByteSource> ByteSource::Of(const ModelFile& file,
+                                          const DataFile& data) {
+  ByteSource source;
+  ASSIGN_OR_RETURN(source.own_, file.external_data().OpenFile(data));
+  source.SetRanges(source.own_.get(), data.path,
+                   {{0, static_cast<uint64_t>(data.info.st_size)}});
+  return source;
 }
 
 absl::StatusOr<ByteSource> ByteSource::Of(const ModelFile& file,
                                           const ir::Tensor& tensor) {
   ByteSource source;
   const auto* in_file = std::get_if<ir::FileElements>(&tensor.elements);
+  const auto* opaque = std::get_if<ir::OpaqueElements>(&tensor.elements);
   if (const auto* external =
           std::get_if<ir::ExternalElements>(&tensor.elements)) {
     RETURN_IF_ERROR(source.OpenExternal(file, tensor, *external));
   } else if (in_file != nullptr &&
              in_file->field == onnx::TensorProto::kRawDataFieldNumber) {
-    source.fd_ = file.fd();
-    source.name_ = file.name();
-    source.ranges_ = in_file->ranges;
+    source.SetRanges(file.fd(), file.name(), in_file->ranges);
+  } else if (opaque != nullptr && !opaque->ranges.empty()) {
+    source.SetRanges(file.fd(), file.name(), opaque->ranges);
+  } else if (opaque != nullptr && opaque->encoded) {
+    source.memory_ = *opaque->encoded;
+    source.size_ = source.memory_.size();
   } else {
     // Elements in other fields are encoded; so is what they are not.
     const std::shared_ptr<const ModelFile> borrowed(
         std::shared_ptr<const ModelFile>(), &file);
     ASSIGN_OR_RETURN(source.memory_, MakeTensorReader(borrowed)->Read(tensor));
     source.size_ = source.memory_.size();
-    return source;
   }
-  for (const ir::ByteRange& range : source.ranges_)
-    source.size_ += range.length;
   return source;
 }
 
@@ -128,6 +145,19 @@ absl::Status ByteSource::Read(uint64_t length, std::string& out) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<bool> SameBytes(ByteSource x, ByteSource y) {
+  if (x.size() != y.size()) return false;
+  const std::optional<std::string> place = x.Place();
+  if (place && place == y.Place()) return true;
+  std::string block_x, block_y;
+  for (uint64_t done = 0; done < x.size(); done += kBlock) {
+    RETURN_IF_ERROR(x.Read(kBlock, block_x));
+    RETURN_IF_ERROR(y.Read(kBlock, block_y));
+    if (block_x != block_y) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 absl::StatusOr<std::optional<std::string>> PlaceOfElements(
@@ -142,14 +172,22 @@ absl::StatusOr<bool> ElementsEqual(const ModelFile& file_a, const ir::Tensor& a,
                                    const ir::Tensor& b) {
   ASSIGN_OR_RETURN(ByteSource x, ByteSource::Of(file_a, a));
   ASSIGN_OR_RETURN(ByteSource y, ByteSource::Of(file_b, b));
-  if (x.size() != y.size()) return false;
-  const std::optional<std::string> place = x.Place();
-  if (place && place == y.Place()) return true;
-  std::string block_x, block_y;
-  for (uint64_t done = 0; done < x.size(); done += kBlock) {
-    RETURN_IF_ERROR(x.Read(kBlock, block_x));
-    RETURN_IF_ERROR(y.Read(kBlock, block_y));
-    if (block_x != block_y) return false;
+  return SameBytes(std::move(x), std::move(y));
+}
+
+absl::StatusOr<bool> FilesEqual(const ModelFile& a, const ModelFile& b) {
+  ASSIGN_OR_RETURN(const bool same,
+                   SameBytes(ByteSource::Of(a), ByteSource::Of(b)));
+  if (!same) return false;
+  for (const auto& [location, file_a] : a.external_data().files()) {
+    const auto& files_b = b.external_data().files();
+    const auto file_b = files_b.find(location);
+    if (file_b == files_b.end()) return false;
+    ASSIGN_OR_RETURN(ByteSource x, ByteSource::Of(a, file_a));
+    ASSIGN_OR_RETURN(ByteSource y, ByteSource::Of(b, file_b->second));
+    ASSIGN_OR_RETURN(const bool same_data,
+                     SameBytes(std::move(x), std::move(y)));
+    if (!same_data) return false;
   }
   return true;
 }

@@ -1,9 +1,9 @@
 // Copyright the onnx-addnorm authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Are the elements of two constants the same? Without reading them where both
-// are the same bytes of one file; else block by block, so that memory does not
-// depend on their size.
+// Are the elements of two constants, or two whole files, the same? Without
+// reading them where both are the same bytes of one file; else block by block,
+// so that memory does not depend on their size.
 //
 //   ASSIGN_OR_RETURN(bool equal, ElementsEqual(*file_a, x, *file_b, y));
 #ifndef ADDNORM_PROTO_TENSOR_EQUALITY_H_
@@ -28,6 +28,9 @@ absl::StatusOr<std::optional<std::string>> PlaceOfElements(
 absl::StatusOr<bool> ElementsEqual(const ModelFile& file_a, const ir::Tensor& a,
                                    const ModelFile& file_b,
                                    const ir::Tensor& b);
+
+// The same bytes, also of the data files that tensors refer to: one model.
+absl::StatusOr<bool> FilesEqual(const ModelFile& a, const ModelFile& b);
 
 // Equal elements have equal digests; in one process, and likely only they.
 absl::StatusOr<uint64_t> DigestOfElements(const ModelFile& file,

@@ -10,7 +10,7 @@
 #include "onnx/onnx_pb.h"
 #include "passes/ir/status_macros.h"
 #include "proto/errors.h"
-#include "proto/external_data.h"
+#include "proto/external_elements.h"
 #include "proto/tensor_encoding.h"
 
 namespace addnorm::proto {
@@ -44,7 +44,7 @@ class FileReader : public ir::TensorReader {
     }
     if (const auto* elements =
             std::get_if<ir::ExternalElements>(&tensor.elements)) {
-      return ReadExternal(*elements, size);
+      return ReadExternal(tensor, *elements);
     }
     return absl::UnimplementedError(fmt::format(
         "elements of type {} cannot be read", ir::DataTypeName(tensor.type)));
@@ -79,19 +79,14 @@ class FileReader : public ir::TensorReader {
     return *std::move(bytes);
   }
 
-  absl::StatusOr<std::string> ReadExternal(const ir::ExternalElements& elements,
-                                           std::optional<uint64_t> size) {
-    const std::string offset = fmt::format("{}", elements.offset.value_or(0));
-    const std::string length = fmt::format("{}", elements.length.value_or(0));
-    const DataEntries entries = {{"location", elements.location},
-                                 {"offset", offset},
-                                 {"length", length}};
-    ExternalData& data = file_->external_data();
-    ASSIGN_OR_RETURN(const DataRegion region, data.Resolve(entries, size));
-    ASSIGN_OR_RETURN(const FileDescriptor fd, data.OpenFile(*region.file));
+  absl::StatusOr<std::string> ReadExternal(
+      const ir::Tensor& tensor, const ir::ExternalElements& elements) {
+    ASSIGN_OR_RETURN(const OpenRegion data,
+                     OpenElements(*file_, tensor, elements));
+    const DataRegion& region = data.region;
     std::string bytes(region.length, '\0');
     const int64_t n =
-        ReadFully(fd.get(), bytes.data(), bytes.size(), region.offset);
+        ReadFully(data.fd.get(), bytes.data(), bytes.size(), region.offset);
     if (n < 0) return ErrnoError(errno, region.file->path);
     if (static_cast<size_t>(n) < bytes.size()) {
       return absl::UnavailableError(

@@ -47,8 +47,6 @@ struct ExecutorOptions {
   RunObserver* observer = nullptr;  // must outlive the executor
   // Off: fused ops too are run node by node.
   bool row_kernels = true;
-  // Off: a weight is read each time it is needed, and kept no longer.
-  bool keeps_weights = true;
 };
 
 class Executor {

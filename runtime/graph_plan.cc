@@ -53,16 +53,6 @@ absl::Status Planner::AddOwnValues() {
   return absl::OkStatus();
 }
 
-int64_t OpsetOf(const ir::Graph& graph, std::string_view domain) {
-  const auto& imports = graph.function() != nullptr
-                            ? graph.function()->opset_imports
-                            : graph.model()->opset_imports;
-  for (const ir::OpsetImport& import : imports) {
-    if (import.domain == domain) return import.version;
-  }
-  return 0;
-}
-
 absl::Status Planner::AddStep(const ir::Node& node) {
   Step& step = plan_->steps.emplace_back(StepOf(node));
   for (const ir::Value* input : node.inputs())
@@ -111,7 +101,7 @@ absl::StatusOr<std::unique_ptr<GraphPlan>> Planner::Run() {
 Step StepOf(const ir::Node& node) {
   Step step;
   step.node = &node;
-  step.opset = OpsetOf(*node.graph(), node.domain());
+  step.opset = ir::OpsetOf(node);
   step.function = node.graph()->model()->FindFunction(
       node.domain(), node.op_type(), node.overload);
   if (step.function == nullptr) step.op = FindOp(node.domain(), node.op_type());

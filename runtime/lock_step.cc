@@ -57,7 +57,7 @@ const ir::Value* LockStep::ExpectedOf(const ir::Value* value) const {
 }
 
 bool LockStep::IsShared(const State& state, const Step& step) const {
-  if (state.sharing == Sharing::kNothing || twins_.own.contains(step.node))
+  if (state.sharing == Sharing::kWeights || twins_.own.contains(step.node))
     return false;
   for (const ir::Value* output : step.node->outputs()) {
     if (output != nullptr && TwinOf(output) == nullptr) return false;
@@ -131,8 +131,7 @@ absl::Status LockStep::ShareConstants(State& state, const Step& step) {
 }
 
 absl::Status LockStep::RunStepOfB(State& state, const Step& step) {
-  if (state.sharing == Sharing::kTwins)
-    RETURN_IF_ERROR(ShareConstants(state, step));
+  RETURN_IF_ERROR(ShareConstants(state, step));
   RETURN_IF_ERROR(InModel("B", b_.RunStep(state.b, step)));
   ++state.result.b_nodes;
   for (size_t i = 0; i < step.outputs.size(); ++i) {

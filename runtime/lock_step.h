@@ -38,7 +38,7 @@ struct Twins {
 
 enum class Sharing {
   kTwins,
-  kNothing  // not even weights
+  kWeights  // nothing that is computed
 };
 
 // What came of a value that B computed itself.

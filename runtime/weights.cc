@@ -21,7 +21,6 @@ absl::StatusOr<Tensor> Weights::Get(const ir::Tensor& tensor) {
   }
   ASSIGN_OR_RETURN(Tensor weight, Tensor::FromBytes(tensor.type, tensor.dims,
                                                     std::move(bytes), meter_));
-  if (!keeps_) return weight;
   return tensors_.emplace(&tensor, std::move(weight)).first->second;
 }
 

@@ -1,8 +1,8 @@
 // Copyright the onnx-addnorm authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The constants of a model as runtime tensors: read when first needed and kept
-// once, shared by every run; or read whenever they are needed.
+// The constants of a model as runtime tensors: read when first needed, kept
+// once, shared by every run.
 //
 //   ASSIGN_OR_RETURN(Tensor weight, weights.Get(*value->initializer()));
 #ifndef ADDNORM_RUNTIME_WEIGHTS_H_
@@ -20,9 +20,8 @@ namespace addnorm::runtime {
 class Weights {
  public:
   // Both must outlive it.
-  Weights(const ir::Model& model, std::shared_ptr<MemoryMeter> meter,
-          bool keeps = true)
-      : model_(model), meter_(std::move(meter)), keeps_(keeps) {}
+  Weights(const ir::Model& model, std::shared_ptr<MemoryMeter> meter)
+      : model_(model), meter_(std::move(meter)) {}
 
   // Its elements must not be written. Errors name the tensor and its file.
   absl::StatusOr<Tensor> Get(const ir::Tensor& tensor);
@@ -30,7 +29,6 @@ class Weights {
  private:
   const ir::Model& model_;
   std::shared_ptr<MemoryMeter> meter_;
-  bool keeps_;
   absl::flat_hash_map<const ir::Tensor*, Tensor> tensors_;
 };
 

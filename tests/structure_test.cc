@@ -17,12 +17,17 @@
 namespace addnorm {
 namespace {
 
-passes::Structure Compare(std::string_view a, std::string_view b) {
+absl::StatusOr<passes::Structure> TryToCompare(std::string_view a,
+                                               std::string_view b) {
   const auto load = [](std::string_view text) {
     auto file = proto::OpenText("m", std::string(text)).value();
     return tool::LoadedModel{file, proto::Import(file).value().model};
   };
-  return tool::CheckStructure(load(a), load(b)).value();
+  return tool::CheckStructure(load(a), load(b));
+}
+
+passes::Structure Compare(std::string_view a, std::string_view b) {
+  return TryToCompare(a, b).value();
 }
 
 std::string Model(std::string_view body, std::string_view rest = "") {
@@ -42,6 +47,17 @@ constexpr std::string_view kFunction = R"(
   F <e> (a, b) => (r) { k = Constant<value_float = @e>() s = Add(a, k) r = Mul(s, b) })";
 
 constexpr Pair kEqual[] = {
+    {"strings in an initializer and in a Constant",
+     R"(<string[2] s = {"a", "b"}> { y = my.Pick(x, s) })",
+     R"({ s = Constant<value = string[2] {"a", "b"}>() y = my.Pick(x, s) })"},
+    {"names of values in a sequence",
+     R"(<int64 i = {0}> { s = SequenceConstruct(x, w) y = SequenceAt(s, i) })",
+     R"(<int64 j = {0}> { t = SequenceConstruct(x, w) y = SequenceAt(t, j) })"},
+    {"a type in an attribute",
+     "{ o = Optional<type = float[4]>() b = OptionalHasElement(o) y = Where(b, "
+     "x, w) }",
+     "{ p = Optional<type = float[4]>() b = OptionalHasElement(p) y = Where(b, "
+     "x, w) }"},
     {"names of inner values", "{ s = Sqrt(x) y = Mul(s, w) }",
      "{ t = Sqrt(x) y = Mul(t, w) }"},
     {"order of nodes", "{ s = Sqrt(x) t = Exp(x) y = Mul(s, t) }",
@@ -89,6 +105,14 @@ std::string Zeros(std::string_view last = "0") {
 }
 
 constexpr Pair kDifferent[] = {
+    {"a string", R"(<string[2] s = {"a", "b"}> { y = my.Pick(x, s) })",
+     R"(<string[2] s = {"a", "c"}> { y = my.Pick(x, s) })"},
+    {"where strings begin",
+     R"(<string[2] s = {"ab", "c"}> { y = my.Pick(x, s) })",
+     R"(<string[2] s = {"a", "bc"}> { y = my.Pick(x, s) })"},
+    {"what is in a sequence",
+     R"(<int64 i = {0}> { s = SequenceConstruct(x, w) y = SequenceAt(s, i) })",
+     R"(<int64 i = {0}> { s = SequenceConstruct(w, x) y = SequenceAt(s, i) })"},
     {"another op", "{ y = Mul(x, w) }", "{ y = Div(x, w) }"},
     {"swapped operands of Div", "{ y = Div(x, w) }", "{ y = Div(w, x) }"},
     {"a constant one bit off", "<float e = {1.0}> { y = Add(x, e) }",
@@ -304,6 +328,20 @@ struct Trap {
   std::string_view what, a, b;
 };
 constexpr Trap kTraps[] = {
+    {"three draws in calls that share a name",
+     R"(g (float[2] x) => (float[2] y) {
+          [n] a = my.F(x) [n] b = my.F(x) [n] c = my.F(x)
+          d = Sub(b, c) y = Add(a, d) }
+        <domain: "my", opset_import: ["" : 18]>
+        F (q) => (r) { r = RandomNormalLike(q) })",
+     R"(g (float[2] x) => (float[2] y) {
+          [n] a = my.F(x) [n] b = my.F(x)
+          d = Sub(b, b) y = Add(a, d) }
+        <domain: "my", opset_import: ["" : 18]>
+        F (q) => (r) { r = RandomNormalLike(q) })"},
+    {"the elements of a sequence that is an input",
+     "g (seq(float[2]) x) => (int64 y) { y = SequenceLength(x) }",
+     "g (seq(double[2]) x) => (int64 y) { y = SequenceLength(x) }"},
     {"parameters of a loop inside a call of a loop's body",
      R"(g (int64 n, bool t) => (int64[k,m] y) {
           y = Loop(n, t)<body = b (int64 i, bool c) => (bool d, int64[m] o) {
@@ -358,6 +396,70 @@ TEST_CASE("a proof is not fooled by", "[structure]") {
                         std::string(kHead) + std::string(trap.b))
                     .is_equal());
   }
+}
+
+TEST_CASE("long strings are compared too", "[structure]") {
+  const auto model = [](const std::string& end) {
+    return Model("<string[2] s = {\"" + std::string(3000, 'x') + "\", \"" +
+                 end + "\"}> { y = my.Pick(x, s) }");
+  };
+  CHECK(Compare(model("a"), model("a")).is_equal());
+  CHECK_FALSE(Compare(model("a"), model("b")).is_equal());
+}
+
+TEST_CASE("models with sequences as inputs are equal", "[structure]") {
+  constexpr std::string_view kModel =
+      "<ir_version: 10, opset_import: [\"\" : 18]> "
+      "g (seq(float[2]) x, optional(float[2]) o) => (int64 y, bool b) "
+      "{ y = SequenceLength(x) b = OptionalHasElement(o) }";
+  CHECK(Compare(kModel, kModel).is_equal());
+}
+
+// Each function calls the next one twice: 2^levels calls of the last.
+std::string Doubling(int levels, std::string_view last) {
+  std::string text = Model("{ y = my.F0(x, w) }");
+  for (int i = 0; i < levels; ++i) {
+    text += fmt::format(
+        "<domain: \"my\", opset_import: [\"\" : 18, \"my\" : 1]> "
+        "F{0} (a, b) => (r) {{ p = my.F{1}(a, b) r = my.F{1}(p, a) }} ",
+        i, i + 1);
+  }
+  return text + fmt::format(
+                    "<domain: \"my\", opset_import: [\"\" : 18]> "
+                    "F{} (a, b) => (r) {{ {} }}",
+                    levels, last);
+}
+
+TEST_CASE("calls that double forty times are compared function by function",
+          "[structure]") {
+  const std::string model = Doubling(40, "s = Add(a, b) r = Sqrt(s)");
+  CHECK(Compare(model, Doubling(40, "t = Add(a, b) r = Sqrt(t)")).is_equal());
+  for (const char* last : {"s = Add(a, a) r = Sqrt(s)", "r = Add(a, b)"}) {
+    CHECK(TryToCompare(model, Doubling(40, last)).status().code() ==
+          absl::StatusCode::kUnimplemented);
+  }
+  CHECK_FALSE(
+      TryToCompare(model, Doubling(39, "s = Add(a, b) r = Sqrt(s)")).ok());
+  // Few enough to be expanded.
+  CHECK(Compare(Doubling(3, "s = Add(a, b) r = Sqrt(s)"),
+                Doubling(3, "t = Add(a, b) r = Sqrt(t)"))
+            .is_equal());
+}
+
+TEST_CASE("files of the same bytes are equal, whatever is in them",
+          "[structure]") {
+  // Graphs that a function passes on by reference are not looked into.
+  const std::string model =
+      Model("{ y = my.F<g = t () => (float o) { o = Neg(w) }>(x) }",
+            "<domain: \"my\", opset_import: [\"\" : 18]> "
+            "F <g> (a) => (r) { r = If<then_branch: graph = @g, else_branch: "
+            "graph = @g>(a) }");
+  const passes::Structure same = Compare(model, model);
+  CHECK(same.is_equal());
+  CHECK_FALSE(same.twins.empty());
+  std::string other = model;
+  other.replace(other.find("main_graph"), 10, "other_name");
+  CHECK_FALSE(TryToCompare(model, other).ok());
 }
 
 TEST_CASE("a function's default is what a call leaves out", "[structure]") {

@@ -36,6 +36,25 @@ bool IsGiven(const ir::Value& value) {
   return value.producer() == nullptr && value.initializer() == nullptr;
 }
 
+// What a node reads: its operands, and values that graphs in it capture.
+void AddReads(const ir::Node& node, const ir::Graph& from,
+              std::vector<const ir::Value*>& reads) {
+  const auto add = [&](const ir::Value* value) {
+    if (value != nullptr && value->graph() == &from) reads.push_back(value);
+  };
+  for (const ir::Value* input : node.inputs()) add(input);
+  for (const ir::Graph* graph : node.subgraphs()) {
+    for (const ir::Node& inner : graph->nodes()) AddReads(inner, from, reads);
+    for (const ir::Value* output : graph->outputs()) add(output);
+  }
+}
+
+std::vector<const ir::Value*> ReadsOf(const ir::Node& node) {
+  std::vector<const ir::Value*> reads;
+  AddReads(node, *node.graph(), reads);
+  return reads;
+}
+
 template <typename Stops>
 Cone ConeOf(const ir::Value* root, const Stops& stops) {
   Cone cone;
@@ -47,7 +66,7 @@ Cone ConeOf(const ir::Value* root, const Stops& stops) {
     const ir::Node* node = value->producer();
     // An initializer that is an input too may have been given otherwise.
     if (value->is_input() || IsGiven(*value) ||
-        (value != root && node != nullptr && !node->inputs().empty() &&
+        (value != root && node != nullptr && !ReadsOf(*node).empty() &&
          stops(value))) {
       cone.given.push_back(value);
       continue;
@@ -57,9 +76,8 @@ Cone ConeOf(const ir::Value* root, const Stops& stops) {
       continue;
     }
     cone.values.insert(value);
-    for (const ir::Value* input : node->inputs()) {
-      if (input != nullptr && seen.insert(input).second)
-        pending.push_back(input);
+    for (const ir::Value* read : ReadsOf(*node)) {
+      if (seen.insert(read).second) pending.push_back(read);
     }
   }
   return cone;
@@ -114,28 +132,63 @@ absl::StatusOr<proto::ModelPart> PartOf(const ir::Model& model,
   return part;
 }
 
-ir::Tensor Named(const ir::Value& value, const runtime::Tensor& tensor) {
-  return {.name = value.name(),
-          .type = tensor.type(),
-          .dims = tensor.dims(),
-          .elements = ir::InlineElements{tensor.ToBytes()}};
-}
-
 // The same place in both models.
 struct Site {
   Cone a, b;
   // What both are given: values of A.
   std::vector<const ir::Value*> given;
-  absl::flat_hash_map<const ir::Value*, std::string> names_b;
+  absl::flat_hash_map<const ir::Value*, std::string> names_a = {}, names_b = {};
 };
 
-absl::StatusOr<Site> FindSite(const ir::Model& a, const Verification& done) {
+// Gives the same value of both models the same name, which nothing else has.
+class SiteNames {
+ public:
+  SiteNames(const ir::Model& a, const ir::Model& b, Site& site) : site_(site) {
+    Add(a.graph);
+    Add(b.graph);
+  }
+
+  void Join(const ir::Value& a, const ir::Value& b) {
+    const auto [it, added] = site_.names_a.try_emplace(&a, a.name());
+    const bool is_taken = a.name() != b.name() && counts_[a.name()] > 1;
+    while (added && is_taken && counts_.contains(it->second)) it->second += "_";
+    ++counts_[it->second];
+    site_.names_b[&b] = it->second;
+  }
+
+ private:
+  void Add(const ir::Graph& graph) {
+    for (const ir::Value* value : graph.values()) ++counts_[value->name()];
+    for (const ir::Node& node : graph.nodes()) {
+      for (const ir::Graph* inner : node.subgraphs()) Add(*inner);
+    }
+  }
+
+  Site& site_;
+  absl::flat_hash_map<std::string, int> counts_;
+};
+
+ir::Tensor Named(const Site& site, const ir::Value& value,
+                 const runtime::Tensor& tensor) {
+  const auto renamed = site.names_a.find(&value);
+  return {
+      .name = renamed == site.names_a.end() ? value.name() : renamed->second,
+      .type = tensor.type(),
+      .dims = tensor.dims(),
+      .elements = ir::InlineElements{tensor.ToBytes()}};
+}
+
+absl::StatusOr<Site> FindSite(const ir::Model& a, const ir::Model& b,
+                              const Verification& done) {
   const auto& twins = done.structure.twins;
   Site site;
   site.b = ConeOf(done.first_value, [&](const ir::Value* value) {
-    return twins.contains(value);
+    const auto twin = twins.find(value);
+    // What A is to make cannot be given.
+    return twin != twins.end() && twin->second != done.first_expected;
   });
   Values given;
+  SiteNames names(a, b, site);
   for (const ir::Value* value : site.b.given) {
     const auto twin = twins.find(value);
     if (twin == twins.end()) {
@@ -143,9 +196,9 @@ absl::StatusOr<Site> FindSite(const ir::Model& a, const Verification& done) {
           fmt::format("A has nothing like '{}'", ir::Printable(value->name())));
     }
     given.insert(twin->second);
-    site.names_b[value] = twin->second->name();
+    names.Join(*twin->second, *value);
   }
-  site.names_b[done.first_value] = done.first_expected->name();
+  names.Join(*done.first_expected, *done.first_value);
   site.a = ConeOf(done.first_expected, [&](const ir::Value* value) {
     return given.contains(value);
   });
@@ -201,7 +254,7 @@ absl::Status Reduce(const LoadedModel& a, const LoadedModel& b,
                     const std::string& folder) {
   if (done.first_value == nullptr)
     return absl::FailedPreconditionError("no value differed on what was run");
-  ASSIGN_OR_RETURN(Site site, FindSite(*a.model, done));
+  ASSIGN_OR_RETURN(Site site, FindSite(*a.model, *b.model, done));
   Values wanted(site.given.begin(), site.given.end());
   wanted.insert(done.first_expected);
   ASSIGN_OR_RETURN(std::vector<runtime::Tensor> tensors,
@@ -211,10 +264,12 @@ absl::Status Reduce(const LoadedModel& a, const LoadedModel& b,
   ASSIGN_OR_RETURN(proto::ModelPart part_a, PartOf(*a.model, site.a));
   ASSIGN_OR_RETURN(proto::ModelPart part_b, PartOf(*b.model, site.b));
   for (const ir::Value* value : site.given)
-    part_a.inputs.push_back(Named(*value, data.at(value)));
-  part_a.outputs = {Named(*done.first_expected, data.at(done.first_expected))};
+    part_a.inputs.push_back(Named(site, *value, data.at(value)));
+  part_a.outputs = {
+      Named(site, *done.first_expected, data.at(done.first_expected))};
   part_b.inputs = part_a.inputs;
   part_b.outputs = part_a.outputs;
+  part_a.names = std::move(site.names_a);
   part_b.names = std::move(site.names_b);
   ASSIGN_OR_RETURN(const std::string bytes_a,
                    proto::SerializePart(*a.file, part_a));

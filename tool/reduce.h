@@ -3,7 +3,8 @@
 //
 // The smallest pair of models that shows a difference which verify found: the
 // nodes of each between values that both computed alike and the first one that
-// differs, with the data that they were given.
+// differs, with the data that they were given. A difference inside of a loop,
+// a branch or a function is shown by the node that has it, whole.
 //
 // Layout as ONNX's backend tests have it: DIR/a.onnx, DIR/b.onnx,
 // DIR/test_data_set_0/input_N.pb; `verify DIR/a.onnx DIR/b.onnx --inputs

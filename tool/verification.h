@@ -49,8 +49,9 @@ struct Round {
   runtime::LockStepResult result;
 };
 
-// The first round once more, with nothing shared: B computes all of it itself,
-// so that a proof that is wrong cannot hide what it says is equal.
+// The first round once more, with nothing shared but weights, which are
+// compared again: B computes all of it itself, so that a proof that is wrong
+// cannot hide what it says is equal.
 struct ApartRound {
   // "" if it was run; else why it was not.
   std::string reason;

@@ -113,9 +113,10 @@ std::string KernelsText(const Verification& done, size_t width) {
 
 std::string ApartText(const ApartRound& apart) {
   if (!apart.reason.empty())
-    return fmt::format("no round with nothing shared: {}", apart.reason);
+    return fmt::format("no round with only weights shared: {}", apart.reason);
   return fmt::format(
-      "1 round with nothing shared: {} of B compute {} words by themselves",
+      "1 round with only weights shared: {} of B compute {} words by "
+      "themselves",
       Plural(apart.b_nodes, "node"), apart.words);
 }
 

@@ -148,7 +148,7 @@ Json RunJson(const Verification& done) {
   Json json = {{"compared", !done.rounds.empty()},
                {"words", done.words},
                {"rounds", std::move(rounds)}};
-  if (!done.rounds.empty()) json["nothing_shared"] = ApartJson(done.apart);
+  if (!done.rounds.empty()) json["only_weights_shared"] = ApartJson(done.apart);
   if (!done.run_reason.empty()) json["reason"] = done.run_reason;
   if (!done.run_hint.empty()) json["hint"] = done.run_hint;
   if (!done.first_place.empty()) {

@@ -94,8 +94,10 @@ void Graph::SetInitializer(Value* value, std::unique_ptr<Tensor> tensor,
   value->initializer_source_ = message;
 }
 
-void Graph::MarkSparseInitializer(Value* value, Source message) {
-  value->is_sparse_initializer_ = true;
+void Graph::SetSparseInitializer(Value* value,
+                                 std::unique_ptr<SparseTensor> tensor,
+                                 Source message) {
+  value->sparse_ = std::move(tensor);
   value->initializer_source_ = message;
 }
 

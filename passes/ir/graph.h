@@ -46,8 +46,13 @@ using Source = int32_t;
 inline constexpr Source kNoSource = -1;
 
 // An attribute value that passes never look into (type protos, sparse tensors,
-// …).
-struct OpaqueAttribute {};
+// …): its message as the elements of an opaque tensor.
+struct OpaqueAttribute {
+  Tensor message = {.name = {},
+                    .type = DataType::kUndefined,
+                    .dims = {},
+                    .elements = OpaqueElements{}};
+};
 
 using AttributeValue =
     std::variant<OpaqueAttribute, int64_t, float, std::string,
@@ -101,9 +106,10 @@ class Value {
   // Its initializer, also where it is an input too (then a caller may override
   // it).
   const Tensor* initializer() const { return initializer_.get(); }
-  bool is_sparse_initializer() const { return is_sparse_initializer_; }
-  // Named outside of nodes, in a quantization annotation or in training_info: it
-  // must stay.
+  const SparseTensor* sparse_initializer() const { return sparse_.get(); }
+  bool is_sparse_initializer() const { return sparse_ != nullptr; }
+  // Named outside of nodes, in a quantization annotation or in training_info:
+  // it must stay.
   bool is_pinned() const { return is_pinned_; }
 
   TensorType type;
@@ -117,9 +123,9 @@ class Value {
   std::vector<Use> uses_;
   int output_count_ = 0;
   bool is_input_ = false;
-  bool is_sparse_initializer_ = false;
   bool is_pinned_ = false;
   std::unique_ptr<Tensor> initializer_;
+  std::unique_ptr<SparseTensor> sparse_;
   Source initializer_source_ = kNoSource;
   std::vector<Source> value_info_sources_;
 };
@@ -220,7 +226,8 @@ class Graph {
   void AddOutput(Value* value);
   void SetInitializer(Value* value, std::unique_ptr<Tensor> tensor,
                       Source message);
-  void MarkSparseInitializer(Value* value, Source message);
+  void SetSparseInitializer(Value* value, std::unique_ptr<SparseTensor> tensor,
+                            Source message);
   void MarkPinned(Value* value) { value->is_pinned_ = true; }
   void AddValueInfo(Value* value, Source message) {
     value->value_info_sources_.push_back(message);

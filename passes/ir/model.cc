@@ -6,11 +6,28 @@
 
 namespace addnorm::ir {
 
-std::optional<int64_t> Model::OpsetVersion(std::string_view domain) const {
-  for (const OpsetImport& import : opset_imports) {
+namespace {
+
+std::optional<int64_t> FindVersion(const std::vector<OpsetImport>& imports,
+                                   std::string_view domain) {
+  for (const OpsetImport& import : imports) {
     if (import.domain == domain) return import.version;
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<int64_t> Model::OpsetVersion(std::string_view domain) const {
+  return FindVersion(opset_imports, domain);
+}
+
+int64_t OpsetOf(const Node& node) {
+  const Graph& graph = *node.graph();
+  const auto& imports = graph.function() != nullptr
+                            ? graph.function()->opset_imports
+                            : graph.model()->opset_imports;
+  return FindVersion(imports, node.domain()).value_or(0);
 }
 
 const Function* Model::FindFunction(std::string_view domain,

@@ -88,6 +88,10 @@ class Model {
   mutable absl::flat_hash_map<std::string, const Function*> functions_by_name_;
 };
 
+// The version of the node's domain that holds where it is: in a function, by
+// the function's imports. 0 if the domain is not imported.
+int64_t OpsetOf(const Node& node);
+
 }  // namespace addnorm::ir
 
 #endif  // ADDNORM_PASSES_IR_MODEL_H_

@@ -47,8 +47,13 @@ struct ExternalElements {
   std::optional<uint64_t> length;
 };
 
-// Elements that this IR does not carry (strings, a sparse or segmented tensor).
-struct OpaqueElements {};
+// Elements that this IR does not interpret, as protobuf encodes them: in memory
+// or in the model file. Equal bytes are equal elements. Neither: not even that
+// is known of them (a segmented tensor).
+struct OpaqueElements {
+  std::optional<std::string> encoded = std::nullopt;
+  std::vector<ByteRange> ranges = {};
+};
 
 struct Tensor {
   std::string name;
@@ -64,6 +69,12 @@ struct Tensor {
   bool is_external() const {
     return std::holds_alternative<ExternalElements>(elements);
   }
+};
+
+// A tensor whose elements are zero but for `values`, at the places `indices`.
+struct SparseTensor {
+  Tensor values, indices;
+  std::vector<int64_t> dims;
 };
 
 }  // namespace addnorm::ir

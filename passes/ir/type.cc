@@ -97,6 +97,7 @@ std::string ToString(const Shape& shape) {
 }
 
 std::string ToString(const TensorType& type) {
+  if (!type.known() && !type.other.empty()) return type.other;
   const std::string element = type.known() ? DataTypeName(type.element) : "?";
   if (!type.shape) return type.known() ? element + "[...]" : element;
   return element + ToString(*type.shape);

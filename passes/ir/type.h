@@ -81,6 +81,9 @@ using Shape = std::vector<Dimension>;
 struct TensorType {
   DataType element = DataType::kUndefined;
   std::optional<Shape> shape;
+  // What is no tensor: "sequence(float[n,4])"; then the two above are not
+  // known.
+  std::string other = {};
 
   bool known() const { return element != DataType::kUndefined; }
   friend bool operator==(const TensorType&, const TensorType&) = default;

@@ -38,14 +38,14 @@ class OptionsTest(VerifyTest):
         self.assertGreater(report["run"]["rounds"][0]["nodes_b"], 0)
         self.assertGreater(report["kernels"]["words"], 0)
 
-    def test_one_round_shares_nothing(self):
+    def test_one_round_shares_nothing_that_is_computed(self):
         original, fused, path = self.fuse("llama-dynamo-f16")
         report = self.verify(original, path, status=0)
-        apart = report["run"]["nothing_shared"]
+        apart = report["run"]["only_weights_shared"]
         self.assertEqual((apart["compared"], apart["nodes_b"]), (True, len(fused.graph.node)))
         self.assertLess(report["run"]["rounds"][0]["nodes_b"], apart["nodes_b"])
         text = addnorm.run("verify", original, path).stdout
-        self.assertIn(f"1 round with nothing shared: {apart['nodes_b']} nodes", " ".join(text.split()))
+        self.assertIn(f"1 round with only weights shared: {apart['nodes_b']} nodes", " ".join(text.split()))
 
     def test_structure_only_runs_nothing(self):
         original, path = self.mutant("llama-dynamo-f16", mutants.epsilon_one_ulp)
@@ -103,7 +103,7 @@ class ReportTest(VerifyTest):
         self.assertEqual(set(report["structure"]), {"compared", "equal", "differences", "more", "swapped_operands"})
         self.assertEqual(set(report["kernels"]), {"compared", "words", "calls_left_out", "targets", "results"})
         self.assertEqual(set(report["kernels"]["results"][0]), {"op", "rows", "has_kernel", "comparison"})
-        self.assertEqual(set(report["run"]), {"compared", "words", "rounds", "nothing_shared"})
+        self.assertEqual(set(report["run"]), {"compared", "words", "rounds", "only_weights_shared"})
         self.assertEqual(set(report["run"]["rounds"][0]),
                          {"seed", "scale", "dims", "nodes_a", "nodes_b", "outputs", "own_values"})
         mutants.wrong_axis(fused)
@@ -247,6 +247,59 @@ class ReduceTest(VerifyTest):
     def test_a_weight_outside(self):
         self.check("llama-dynamo-f16", mutants.other_operator_outside, 1)
 
+    def in_a_graph(self, outside, inside, extra=""):
+        """A model whose Neg is in a branch that captures s, and the same with another operator for it."""
+        paths = []
+        for operator in ("Neg", "Abs"):
+            text = (f'<ir_version: 10, opset_import: ["" : 18, "my" : 1]> g (float[2,4] x, bool c) => (float[2,4] y) '
+                    f"<float[4] w = {{1, 2, 3, 4}}> {{ s = Sqrt(x) t = Exp(s) {outside} y = Mul(u, t) }}"
+                    ).replace("BODY", inside.replace("OP", operator)) + extra.replace("OP", operator)
+            paths.append(save(onnx.parser.parse_model(text), self.folder / f"{operator}.onnx"))
+        return paths
+
+    def check_pair(self, original, other, most_nodes):
+        reduced = self.folder / "reduced"
+        first = self.verify(original, other, "--reduce", reduced, status=1)
+        self.assertNotIn("not_reduced", first)
+        a, b = (onnx.load(reduced / f"{side}.onnx") for side in "ab")
+        for model in (a, b):
+            onnx.checker.check_model(model)
+            self.assertLessEqual(len(model.graph.node), most_nodes)
+        again = self.verify(reduced / "a.onnx", reduced / "b.onnx", "--inputs", reduced / "test_data_set_0", status=1)
+        for field in ("first_index", "expected", "found"):
+            self.assertEqual(again["run"]["first_difference"][field], first["run"]["first_difference"][field])
+        return a, b
+
+    def test_a_branch(self):
+        a, b = self.check_pair(*self.in_a_graph(
+            "u = If(c) <then_branch = p () => (float[2,4] o) { o = BODY(t) }, "
+            "else_branch = q () => (float[2,4] o) { k = Add(s, w) o = BODY(k) }>", "OP"), 1)
+        self.assertEqual({i.name for i in a.graph.input}, {"c", "s", "t"})
+        self.assertEqual([n.op_type for n in b.graph.node], ["If"])
+
+    def test_a_loop(self):
+        self.check_pair(*self.in_a_graph(
+            "m = Constant<value_int = 3>() h = Constant<value = bool {1}>() "
+            "u = Loop(m, h, s) <body = l (int64 i, bool go, float[2,4] v) => (bool on, float[2,4] z) "
+            "{ on = Identity(go) k = Mul(v, t) z = BODY(k) }>", "OP"), 3)
+
+    def test_a_function_with_a_branch(self):
+        a, _ = self.check_pair(*self.in_a_graph(
+            "u = my.F(s, c)", "",
+            '<domain: "my", opset_import: ["" : 18]> F (a, c) => (r) { '
+            "r = If(c) <then_branch = p () => (float[2,4] o) { o = OP(a) }, "
+            "else_branch = q () => (float[2,4] o) { o = OP(a) }> }"
+            '<domain: "my", opset_import: ["" : 18]> G (a) => (r) { r = Sin(a) }'), 1)
+        self.assertEqual([f.name for f in a.functions], ["F"])
+
+    def test_names_that_mean_another_value_in_the_other_model(self):
+        head = '<ir_version: 10, opset_import: ["" : 18]> g (float[4] x) => (float[4] y) '
+        paths = [save(onnx.parser.parse_model(head + text), self.folder / f"{i}.onnx") for i, text in enumerate([
+            "{ s = Sqrt(x) y = Neg(s) }",
+            # A's s is called r here.
+            "{ r = Sqrt(x) s = Exp(r) y = Neg(s) }"])]
+        self.check_pair(*paths, 2)
+
     def test_another_weight(self):
         self.check("llama-torchscript-f32", mutants.another_weight, 14)
 
@@ -305,6 +358,81 @@ class FilesTest(VerifyTest):
                 report = self.verify(original, save(fused, self.folder / "mutant.onnx"), status=1)
                 self.assertEqual(report["verdict"], "different")
                 self.assertIn(name, " ".join(lines(report["structure"]["differences"])))
+
+
+class MeaningTest(VerifyTest):
+    """What a proof needs and the runtime cannot run."""
+
+    HEAD = '<ir_version: 10, opset_import: ["" : 18]> g '
+
+    def sparse(self, values, indices, name="m.onnx"):
+        model = onnx.parser.parse_model(self.HEAD + "(float[2,4] x) => (float[2,4] y) { y = Mul(x, w) }")
+        sparse = helper.make_sparse_tensor(
+            helper.make_tensor("w", onnx.TensorProto.FLOAT, [len(values)], values),
+            helper.make_tensor("i", onnx.TensorProto.INT64, [len(indices)], indices), [4])
+        model.graph.sparse_initializer.append(sparse)
+        return save(model, self.folder / name)
+
+    def test_sparse_constants(self):
+        first = self.sparse([1.0, 2.0], [0, 3])
+        self.assertEqual(self.verify(first, self.sparse([1.0, 2.0], [0, 3], "b.onnx"), status=0)["verdict"], "proven")
+        for values, indices in [([1.0, 3.0], [0, 3]), ([1.0, 2.0], [0, 2])]:
+            report = self.verify(first, self.sparse(values, indices, "b.onnx"), status=3)
+            self.assertEqual(report["verdict"], "not comparable")
+            self.assertFalse(report["structure"]["equal"])
+
+    def test_sparse_attributes(self):
+        paths = []
+        for value in (1.0, 1.0, 2.0):
+            model = onnx.parser.parse_model(self.HEAD + "(float[4] x) => (float[4] y) { w = Neg(x) y = Mul(x, w) }")
+            sparse = helper.make_sparse_tensor(helper.make_tensor("", onnx.TensorProto.FLOAT, [1], [value]),
+                                               helper.make_tensor("", onnx.TensorProto.INT64, [1], [2]), [4])
+            model.graph.node[0].CopyFrom(helper.make_node("Constant", [], ["w"], sparse_value=sparse))
+            model.doc_string = str(len(paths))
+            paths.append(save(model, self.folder / f"{len(paths)}.onnx"))
+        self.assertTrue(self.verify(*paths[:2], status=0)["structure"]["equal"])
+        self.assertFalse(self.verify(paths[0], paths[2], "--structure-only", status=1)["structure"]["equal"])
+
+    def test_an_optimised_model_with_what_cannot_be_run_is_proven(self):
+        text = (addnorm.ROOT / "tests/fixtures/variants/norm/divide.onnxtxt").read_text()
+        model = onnx.parser.parse_model(text)
+        model.graph.input.append(helper.make_tensor_sequence_value_info("list", onnx.TensorProto.FLOAT, ["n"]))
+        model.graph.initializer.append(helper.make_tensor("words", onnx.TensorProto.STRING, [2], [b"a", b"b"]))
+        model.graph.node.extend([helper.make_node("SequenceLength", ["list"], ["length"]),
+                                 helper.make_node("Identity", ["words"], ["text"])])
+        model.graph.output.extend([helper.make_tensor_value_info("length", onnx.TensorProto.INT64, []),
+                                   helper.make_tensor_value_info("text", onnx.TensorProto.STRING, [2])])
+        addnorm.optimize(model, self.folder)
+        report = self.verify(self.folder / "in.onnx", self.folder / "out.onnx", status=0)
+        self.assertEqual(report["verdict"], "proven")
+        self.assertFalse(report["run"]["compared"])
+        self.assertGreater(report["kernels"]["words"], 0)
+
+    def test_calls_that_double_forty_times_are_answered_at_once(self):
+        def model(last):
+            text = '<ir_version: 10, opset_import: ["" : 18, "my" : 1]> g (float[2] x) => (float[2] y) { y = my.F0(x) }'
+            for i in range(40):
+                text += (f'<domain: "my", opset_import: ["" : 18, "my" : 1]> '
+                         f"F{i} (a) => (r) {{ p = my.F{i + 1}(a) r = my.F{i + 1}(p) }}")
+            return onnx.parser.parse_model(
+                text + f'<domain: "my", opset_import: ["" : 18]> F40 (a) => (r) {{ r = {last}(a) }}')
+
+        sqrt, renamed, negated = model("Sqrt"), model("Sqrt"), model("Neg")
+        renamed.functions[3].node[0].output[0] = renamed.functions[3].node[1].input[0] = "other"
+        paths = [save(m, self.folder / f"{i}.onnx") for i, m in enumerate((sqrt, renamed, negated))]
+        for other, status, verdict in [(0, 0, "proven"), (1, 0, "proven"), (2, 3, "not comparable")]:
+            report = self.verify(paths[0], paths[other], status=status)
+            self.assertEqual(report["verdict"], verdict)
+            self.assertIn("expand", report["run"]["reason"])
+
+    def test_an_output_that_nothing_makes(self):
+        model = onnx.parser.parse_model(self.HEAD + "(float[2] x) => (float[2] y) { y = Neg(x) }")
+        model.graph.output.append(helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, [2]))
+        path = save(model, self.folder / "m.onnx")
+        for arguments in ([path, path], [path]):
+            report = self.verify(*arguments, status=3)
+            self.assertIn("output 'z'", report["error"])
+            self.assertNotIn("verdict", report)
 
 
 class OptimizeTest(VerifyTest):
