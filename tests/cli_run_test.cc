@@ -153,7 +153,8 @@ TEST_CASE("run says which dimensions it guessed when a node fails", "[cli]") {
   const Outcome run = box.Run("run m.onnx");
   CHECK(run.exit_code == 3);
   CHECK(Contains(run.err, "error: m.onnx: Add 'odd': "));
-  CHECK(Contains(run.err, "\nhint: n=1, s=8 are guesses: --dim sets others\n"));
+  CHECK(Contains(run.err,
+                 "\nhint: n=1, s=8 are guesses: --dim NAME=N sets others\n"));
   CHECK(box.Run("run m.onnx --dim s=3").exit_code == 0);
 }
 
@@ -197,13 +198,27 @@ TEST_CASE("run's errors have exit codes and name what they are about",
   }
 }
 
-TEST_CASE("run warns of files that are no input's", "[cli]") {
+TEST_CASE("files that are no input's are a wrong request, in each command",
+          "[cli]") {
   const Sandbox box;
   WriteModel(box / "m.onnx", kSums);
+  WriteFloats(box / "in/input_0.pb", {1, 4}, {0, 0, 1, 1});
   WriteFile(box / "in/input_7.pb", "");
-  WriteFile(box / "in/output_0.pb", "");
-  CHECK(box.Run("run m.onnx --inputs in").err ==
-        "warning: in/input_7.pb: is the file of no input\n");
+  WriteFile(box / "none/readme.txt", "");
+  for (const char* command :
+       {"run m.onnx", "verify m.onnx m.onnx", "bench m.onnx --seconds 0.01"}) {
+    INFO(command);
+    const Outcome extra = box.Run(std::string(command) + " --inputs in");
+    CHECK(extra.exit_code == 2);
+    CHECK(Contains(extra.err,
+                   "error: in/input_7.pb: is the file of no input; "
+                   "did you mean 'input_0.pb'?\nhint: "));
+    const Outcome none = box.Run(std::string(command) + " --inputs none");
+    CHECK(none.exit_code == 2);
+    CHECK(Contains(none.err,
+                   "error: none: has no file of an input, found "
+                   "'readme.txt'\nhint: --inputs DIR can hold "));
+  }
 }
 
 TEST_CASE("run reads the model from standard input, and ONNX text", "[cli]") {
