@@ -113,6 +113,11 @@ bool NormSearch::SolveOperator(const Goal& goal, const Agenda& rest) {
 
 bool NormSearch::TryNode(const Goal& goal, ir::Node* node, bool swapped,
                          const Agenda& rest) {
+  const auto& outputs = node->outputs();
+  if (node->output(0) == nullptr ||
+      std::count(outputs.begin(), outputs.end(), nullptr) + 1 !=
+          static_cast<std::ptrdiff_t>(outputs.size()))
+    return Fail("{}: expected its first output alone", node->Describe());
   const Mark mark = Save();
   const Slot output = slots_[goal.output];
   if (BindOperands(goal, node, swapped) &&

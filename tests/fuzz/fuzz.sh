@@ -38,7 +38,7 @@ for target in "${targets[@]}"; do
   "build/fuzz/addnorm_fuzz_$target" "build/fuzz/corpus/$target" \
     "tests/fuzz/corpus/$kind" "$seeds/$kind" \
     -dict=tests/fuzz/onnx.dict -artifact_prefix="build/fuzz/findings/$target-" \
-    -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -max_len=16384 \
+    -max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 -max_len=16384 \
     -print_final_stats=1 -entropic=0 || found=1
 done
 exit $found
