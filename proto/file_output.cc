@@ -292,10 +292,10 @@ absl::Status WriteFile(const ModelFile& input, const Rope& rope,
 
 }  // namespace
 
-std::optional<std::string> FolderOf(const std::string& target) {
-  const absl::StatusOr<Target> located = Locate(target);
-  if (!located.ok() || located->is_direct) return std::nullopt;
-  return located->directory;
+absl::StatusOr<std::optional<std::string>> FolderOf(const std::string& target) {
+  ASSIGN_OR_RETURN(const Target located, Locate(target));
+  if (located.is_direct) return std::nullopt;
+  return located.directory;
 }
 
 bool IsStandardOutput(const std::string& target) {

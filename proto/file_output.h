@@ -56,7 +56,7 @@ absl::Status CheckTarget(const ModelFile& input, const std::string& target,
 
 // The folder that the output will be in, links followed. nullopt for pipes,
 // devices and open descriptors: nothing can be put beside them.
-std::optional<std::string> FolderOf(const std::string& target);
+absl::StatusOr<std::optional<std::string>> FolderOf(const std::string& target);
 
 // True for "-", /dev/stdout and its other names: what is printed would end up in
 // the model.

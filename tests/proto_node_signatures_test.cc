@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "fmt/format.h"
 #include "proto/node_signatures.h"
 #include "tests/support/catch.h"
 #include "tests/support/imported.h"

@@ -188,8 +188,11 @@ absl::Status CheckTarget(const proto::ModelFile& file, const Options& options,
 }
 
 absl::Status CheckVerifiable(const Options& options) {
-  if (!options.verify || (!options.dry_run && proto::FolderOf(options.out)))
-    return absl::OkStatus();
+  if (!options.verify) return absl::OkStatus();
+  if (!options.dry_run) {
+    ASSIGN_OR_RETURN(const auto folder, proto::FolderOf(options.out));
+    if (folder) return absl::OkStatus();
+  }
   return absl::FailedPreconditionError(
       "--verify compares a file before it gets its name\nhint: give the path "
       "of a file for the output, without --dry-run");
@@ -249,7 +252,7 @@ absl::Status WriteOutput(const std::shared_ptr<proto::ModelFile>& file,
                          const proto::Rope& rope, const Options& options,
                          proto::WriteOptions write, const Terminal& terminal,
                          OptimizeResult& result) {
-  const std::optional<std::string> folder = proto::FolderOf(options.out);
+  ASSIGN_OR_RETURN(const auto folder, proto::FolderOf(options.out));
   result.data_files = DataFiles(*file, folder);
   if (options.verify) {
     write.before_publish =

@@ -107,8 +107,11 @@ ExitCode Output::Print(absl::StatusOr<Answer> result,
   } else if (!answer.text.empty()) {
     written = WriteStdout(answer.text);
   }
-  WriteStderr(failure);
-  if (written == ExitCode::kDone) written = answer.exit_code;
+  // What cannot be written is the error then.
+  if (written == ExitCode::kDone) {
+    WriteStderr(failure);
+    written = answer.exit_code;
+  }
   IgnoreOutOfMemory(written);
   return written;
 }

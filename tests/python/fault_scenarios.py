@@ -9,7 +9,6 @@
 import dataclasses
 import json
 import os
-import re
 import signal
 
 import numpy as np
@@ -115,13 +114,6 @@ class Scenario:
         is_new = self.arguments[0] == "run" and "--force" not in self.arguments
         return self.copies or is_new or "--reduce" in self.arguments
 
-
-# Defects that are known and open: problems that match are counted, and fail nothing. A line goes with its defect.
-KNOWN = [
-    # A file system that fails while verify runs the models makes them "not comparable".
-    re.compile(r"verify(| --reduce); .*: exit 3, expected \[4\]: 'error: the models cannot be compared"),
-    re.compile(r"--verify, copied data; .*: exit 1, expected \[4\]: .*not comparable"),
-]
 
 COPIED = ("w.bin", "sub/other.bin")
 SCENARIOS = [

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import unittest
 
+import numpy as np
 import onnx
 import onnx.parser
 
@@ -44,7 +45,7 @@ COMMANDS = [
     (0, "verify m.onnx fused.onnx --require-proof --rounds 1 --threads 2"),
     (1, "verify m.onnx other.onnx --rounds 1 --reduce reduced --threads 1"),
     (0, "run fused.onnx --dim batch=3 --outputs made --format npy --threads 2"),
-    (0, "run m.onnx --inputs made --profile --plan"),
+    (0, "run m.onnx --inputs given --profile --plan"),
     (0, "run products.onnx --json"),
     (0, "bench --kernel --shapes 1x64 --types f32 --seconds 0.01 --threads 1 --json"),
     (0, "patterns --text"),
@@ -74,8 +75,9 @@ class ValgrindTest(unittest.TestCase):
         (cls.folder / "products.onnx").write_bytes(onnx.parser.parse_model(PRODUCTS).SerializeToString())
         (cls.folder / "cut.onnx").write_bytes((cls.folder / "m.onnx").read_bytes()[:-40])
         (cls.folder / "bad.txt").write_text("<ir_version: 10> g (float[1] x) => (float[1] y) { y = Relu(x ")
-        for name in ("out", "wrong"):
+        for name in ("out", "wrong", "given"):
             (cls.folder / name).mkdir()
+        np.save(cls.folder / "given/residual.npy", np.ones((3, 1024), np.float32))
         (cls.folder / "wrong/residual.npy").write_bytes(b"\x93NUMPY\x01\x00\x10\x00{'descr': '<f4', ")
 
     def memcheck(self, words):
