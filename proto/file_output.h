@@ -58,8 +58,8 @@ absl::Status CheckTarget(const ModelFile& input, const std::string& target,
 // devices and open descriptors: nothing can be put beside them.
 absl::StatusOr<std::optional<std::string>> FolderOf(const std::string& target);
 
-// True for "-", /dev/stdout and its other names: what is printed would end up in
-// the model.
+// True for "-", /dev/stdout and its other names: what is printed would end up
+// in the model.
 bool IsStandardOutput(const std::string& target);
 
 // Writes the rope over `input`, and the data files where options ask for it.

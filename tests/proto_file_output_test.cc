@@ -187,12 +187,12 @@ TEST_CASE("an output has a folder, unless it is a pipe, device or descriptor",
   for (const std::string& direct :
        {std::string("-"), std::string("/dev/null"), std::string("/dev/stdout"),
         scratch / "fifo"})
-    CHECK(FolderOf(direct) == std::nullopt);
-  CHECK(FolderOf("out.onnx") == ".");
-  CHECK(FolderOf(scratch / "out.onnx") == scratch.path().string());
+    CHECK(FolderOf(direct).value() == std::nullopt);
+  CHECK(FolderOf("out.onnx").value() == ".");
+  CHECK(FolderOf(scratch / "out.onnx").value() == scratch.path().string());
   fs::create_directory(scratch / "real");
   fs::create_symlink("real/out.onnx", scratch / "link.onnx");
-  CHECK(FolderOf(scratch / "link.onnx") == scratch / "real");
+  CHECK(FolderOf(scratch / "link.onnx").value() == scratch / "real");
 }
 
 TEST_CASE("temporary files have no name, or one that is removed", "[proto]") {
