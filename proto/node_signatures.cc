@@ -39,15 +39,18 @@ std::string RangeText(int least, int most) {
 absl::Status CheckOperands(const ir::Node& node, const OpSchema& schema) {
   const size_t count = CountOf(node.inputs());
   const auto least = static_cast<size_t>(schema.min_input());
-  if (count > static_cast<size_t>(schema.max_input()) || count < least) {
+  // Optional ones before others (Loop's) are written as absent ones.
+  if (count > static_cast<size_t>(schema.max_input()) ||
+      node.inputs().size() < least) {
     return InvalidModel("has {} operands, expected {}", count,
                         RangeText(schema.min_input(), schema.max_input()));
   }
   for (size_t i = 0; i < least; ++i) {
     if (node.input(i) != nullptr) continue;
-    const size_t formal = std::min(i, schema.inputs().size() - 1);
-    return InvalidModel("operand {} ('{}') is missing", i,
-                        schema.inputs()[formal].GetName());
+    const OpSchema::FormalParameter& formal =
+        schema.inputs()[std::min(i, schema.inputs().size() - 1)];
+    if (formal.GetOption() == OpSchema::Optional) continue;
+    return InvalidModel("operand {} ('{}') is missing", i, formal.GetName());
   }
   return absl::OkStatus();
 }

@@ -69,10 +69,4 @@ const ir::Tensor* Attributes::Tensor(std::string_view name) const {
   return Get<ir::Tensor>(name);
 }
 
-std::string TypeNumberText(int64_t number) {
-  return number < 0 || number > 255
-             ? fmt::format("number {}", number)
-             : ir::DataTypeName(static_cast<ir::DataType>(number));
-}
-
 }  // namespace addnorm::runtime

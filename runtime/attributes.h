@@ -49,9 +49,6 @@ class Attributes {
   mutable absl::Status status_;
 };
 
-// The type that an attribute like Cast's `to` names: "string", "number 300".
-std::string TypeNumberText(int64_t number);
-
 }  // namespace addnorm::runtime
 
 #endif  // ADDNORM_RUNTIME_ATTRIBUTES_H_

@@ -308,8 +308,8 @@ TEST_CASE("run shows integers as they are", "[cli]") {
      uint64[2] z = {18446744073709551615, 18446744073709551613}>
     { a = Identity(x) b = Identity(z) })");
   const std::string text = box.Run("run m.onnx").out;
-  CHECK(
-      Contains(text, "-9223372036854775807  9223372036854775807  3.0024e+15"));
+  CHECK(Contains(text,
+                 "-9223372036854775807   9223372036854775807   3.0024e+15"));
   CHECK(Contains(text, "  9007199254740993, -9223372036854775807, 92233720"));
   const Json json = Json::parse(box.Run("run m.onnx --json").out);
   CHECK(json["outputs"][0]["max"] == 9223372036854775807);
@@ -349,8 +349,8 @@ TEST_CASE("run says where declared types and shapes are false", "[cli]") {
       [first] s = Neg(a)
       [again] y = Neg(s)
       t = Loop(k, , s)<body = g (int64 i, bool b, float[n, 2] v)
-                              => (bool b, float[7] w)
-                        { b = Identity(b) [inner] w = Neg(v) }>
+                              => (bool d, float[7] w)
+                        { d = Identity(b) [inner] w = Neg(v) }>
       z = Neg(t)
     })");
   const Outcome run = box.Run("run shape.onnx --dim n=4");

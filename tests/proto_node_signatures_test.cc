@@ -30,6 +30,8 @@ TEST_CASE("signatures: what the schemas allow is allowed", "[proto]") {
       "{ y = Clip(a, , b) }",
       "{ y = Sum(a, b, a, b, a) }",
       "{ y = Neg(a, ) }",
+      R"({ y = Loop( , , a)<body = g (int64 i, bool k, float[2] v)
+             => (bool m, float[2] w) { m = Identity(k) w = Neg(v) }> })",
       "{ y, i = MaxPool<kernel_shape = [1]>(a) }",
       "{ y = my.Thing<x = 1>(a, a, a) }",
       // The schemas have no such operator: the runtime will say so.

@@ -230,7 +230,15 @@ NAME.npy. In NAME, slashes, backslashes, colons, control characters and a dot at
 the beginning are "_". What is not there is generated: ids within their table,
 positions, masks of ones, normally distributed floats; equal seeds give equal
 inputs on every machine. Symbolic dimensions without --dim: batch 1, past 0,
-total past + sequence, others 8.)";
+total past + sequence, others 8.
+
+Types that NumPy lacks are bits in a .npy file, of dtype V2 (bfloat16), V1 (float8,
+float4), u1 or i1 (4 and 2 bits, one element a byte). To read and write them:
+  np.load("y.npy").view(ml_dtypes.bfloat16)
+  np.save("x.npy", np.asarray(x, ml_dtypes.bfloat16))
+
+A value that is not of the declared element type is an error, as in ONNX; one of
+another shape than declared is a warning.)";
 
 }  // namespace
 
@@ -249,7 +257,8 @@ RunFunction AddRun(CLI::App& app) {
                  "Write the outputs there; else their statistics are shown")
       ->option_text("DIR");
   app.add_option("--format", options->format,
-                 "Of the outputs: pb (output_N.pb, default) or npy (NAME.npy)")
+                 "Of the outputs: pb (output_N.pb, default) or npy (NAME.npy;\n"
+                 "bfloat16 and float8 as bits, see --help)")
       ->option_text("FORMAT")
       ->check(CLI::IsMember({"pb", "npy"}));
   app.add_flag("--force", options->force, "Replace outputs that exist");
@@ -266,7 +275,8 @@ RunFunction AddRun(CLI::App& app) {
   app.add_flag("--profile", options->profile,
                "Time of each operator and of the slowest nodes");
   app.add_flag("--plan", options->plan,
-               "Memory: what is made, taken over and freed at each node");
+               "Memory: the peak, and the nodes that hold most; with -v what\n"
+               "each node makes, takes over and frees");
   return [options](const Session& session) { return Run(*options, session); };
 }
 

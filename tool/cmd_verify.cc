@@ -4,7 +4,6 @@
 // verify A B: is B exactly A?
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -229,7 +228,7 @@ RunFunction AddVerify(CLI::App& app) {
   app.add_option("--max-abs", options->max_abs,
                  "Allow results to differ by so much")
       ->option_text("X")
-      ->check(CLI::Range(0.0, std::numeric_limits<double>::max()));
+      ->check(CLI::NonNegativeNumber);
   app.add_flag("--strict-nan", options->strict_nan,
                "What may change payloads of NaN is a difference: swapped\n"
                "operands of Add or Mul");

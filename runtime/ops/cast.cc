@@ -9,6 +9,7 @@
 #include "passes/ir/status_macros.h"
 #include "runtime/element_cast.h"
 #include "runtime/ops/groups.h"
+#include "runtime/type_number.h"
 
 namespace addnorm::runtime {
 namespace {
