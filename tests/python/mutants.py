@@ -124,7 +124,8 @@ def power_for_root(model):
     root = the(nodes(function, "Sqrt"))
     inverse = the(n for n in function.node if root.output[0] in n.input and n.op_type in ("Reciprocal", "Div")
                   and (n.op_type == "Reciprocal" or makes_by(function, n.input[0]) == "Constant"))
-    put_before(function, root, helper.make_node("Constant", [], ["mutant"], value_float=-0.5))
+    put_before(function, root, helper.make_node("Constant", [], ["mutant"],
+                                              value=helper.make_tensor("", TensorProto.FLOAT, [], [-0.5])))
     inverse.CopyFrom(helper.make_node("Pow", [root.input[0], "mutant"], inverse.output))
 
 
