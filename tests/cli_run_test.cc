@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // run from outside.
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -380,6 +381,25 @@ TEST_CASE("run says where declared types and shapes are false", "[cli]") {
         "error: type.onnx: Neg 'odd': value 'y' is declared "
         "float16[2], computed is float[2]\n");
   CHECK_FALSE(fs::exists(box / "out"));
+}
+
+TEST_CASE("run warns of few false declarations of many", "[cli]") {
+  const Sandbox box;
+  std::string nodes, types;
+  for (int i = 0; i < 9; ++i) {
+    nodes += fmt::format("v{} = Neg(a) ", i);
+    types += fmt::format("{}float[{}] v{}", i == 0 ? "" : ", ", i + 3, i);
+  }
+  WriteModel(box / "m.onnx", fmt::format(R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    main (float[2] a) => (float[2] y) <{}> {{ {} y = Neg(a) }})",
+                                         types, nodes));
+  const std::string few = box.Run("run m.onnx").err;
+  CHECK(std::count(few.begin(), few.end(), '\n') == 6);
+  CHECK(Contains(few,
+                 "warning: m.onnx: 4 more values are not as declared (-v "
+                 "and --json have all)\n"));
+  CHECK(Contains(box.Run("run m.onnx -v").err, "value 'v8' is declared"));
 }
 
 TEST_CASE("errors say what they mean", "[cli]") {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // run M: executes a model on given or generated inputs.
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -189,6 +190,20 @@ absl::Status Execute(const ir::Model& model, const Options& options,
   return absl::OkStatus();
 }
 
+void WarnOf(const RunResult& result, bool is_verbose) {
+  constexpr size_t kShown = 5;
+  const std::vector<FalseDeclaration>& all = result.false_declarations;
+  const size_t shown = is_verbose ? all.size() : std::min(all.size(), kShown);
+  for (size_t i = 0; i < shown; ++i)
+    spdlog::warn("{}: {}", result.name, ToText(all[i]));
+  if (shown < all.size()) {
+    spdlog::warn(
+        "{}: {} more values are not as declared (-v and --json have "
+        "all)",
+        result.name, all.size() - shown);
+  }
+}
+
 absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   ApplySimd(options.simd);
   InputRequest request{.folder = options.inputs, .seed = options.seed};
@@ -209,8 +224,7 @@ absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   const absl::Status status =
       Execute(*loaded.model, options, session.terminal, profile, plan, result);
   if (!status.ok()) return RunError(status, loaded.file->name(), result.inputs);
-  for (const FalseDeclaration& declaration : result.false_declarations)
-    spdlog::warn("{}: {}", result.name, ToText(declaration));
+  WarnOf(result, session.verbose);
   RETURN_IF_ERROR(WriteOutputs(result, options));
   Answer answer;
   result.is_verbose = session.verbose;
