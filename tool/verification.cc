@@ -30,8 +30,8 @@ using runtime::Executor;
 // Rows so small that epsilon counts as much as the mean of their squares.
 constexpr double kSmallScale = 0x1p-10;
 // CPU time, which does not depend on what else the machine does. A first round
-// that takes more is not run once more, apart.
-constexpr double kCheapSeconds = 1;
+// that takes more is not run once more, apart: it would double the cost.
+constexpr double kCheapSeconds = 0.1;
 constexpr int kOtherSizeRound = 1;
 constexpr int kSmallRound = 2;
 // Nodes of a model that is run, with its calls expanded.
