@@ -87,6 +87,7 @@ class GraphNumbering {
                                        const std::vector<Number>& operands);
   absl::StatusOr<Number> NumberConstant(const ir::Node& node);
   absl::StatusOr<std::string> AttributesKey(const ir::Node& node,
+                                            const ir::Function* function,
                                             std::string& label);
   absl::StatusOr<std::string> ValueKey(const ir::Attribute& attribute);
   absl::StatusOr<std::string> GraphKey(const ir::Graph& graph);
@@ -98,6 +99,7 @@ class GraphNumbering {
   bool KeepsDims(const ir::Node& node) const;
   bool HasAxis(const ir::Node& node, const std::vector<Number>& operands) const;
   std::string PlaceInCalls(const ir::Node& node) const;
+  bool IsRandom(const ir::Node& node) const;
   int64_t SchemaVersion(const ir::Node& node) const;
 
   ValueNumbering& numbering_;

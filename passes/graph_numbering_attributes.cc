@@ -22,6 +22,17 @@ bool HoldsGraphs(const ir::Attribute& attribute) {
          attribute.get<std::vector<std::unique_ptr<ir::Graph>>>() != nullptr;
 }
 
+// What is given by a reference to nothing is not given: the function's default
+// counts then.
+const ir::Attribute* ResolveIn(const ir::Attribute& attribute,
+                               const CallScope* scope) {
+  const std::string& name = attribute.ref_attr_name;
+  if (name.empty() || scope == nullptr) return &attribute;
+  const ir::Attribute* given = scope->call->attribute(name);
+  if (given != nullptr) given = ResolveIn(*given, scope->outer);
+  return given != nullptr ? given : scope->function->FindDefault(name);
+}
+
 std::string BytesOf(const void* data, size_t size) {
   return std::string(static_cast<const char*>(data), size);
 }
@@ -30,16 +41,7 @@ std::string BytesOf(const void* data, size_t size) {
 
 const ir::Attribute* GraphNumbering::Resolve(
     const ir::Attribute& attribute) const {
-  const ir::Attribute* resolved = &attribute;
-  for (const CallScope* scope = call_;
-       resolved != nullptr && !resolved->ref_attr_name.empty() &&
-       scope != nullptr;
-       scope = scope->outer) {
-    const std::string& name = resolved->ref_attr_name;
-    resolved = scope->call->attribute(name);
-    if (resolved == nullptr) resolved = scope->function->FindDefault(name);
-  }
-  return resolved;
+  return ResolveIn(attribute, call_);
 }
 
 absl::StatusOr<std::string> GraphNumbering::GraphKey(const ir::Graph& graph) {
@@ -102,9 +104,10 @@ absl::StatusOr<std::string> GraphNumbering::ValueKey(
   return ir::ToString(attribute);
 }
 
-// Attributes by name, without those that say what is so without them.
-absl::StatusOr<std::string> GraphNumbering::AttributesKey(const ir::Node& node,
-                                                          std::string& label) {
+// Attributes by name, without those that say what is so without them: the
+// function's defaults, or without a function the operator's.
+absl::StatusOr<std::string> GraphNumbering::AttributesKey(
+    const ir::Node& node, const ir::Function* function, std::string& label) {
   std::vector<std::pair<std::string, std::string>> given;
   for (const ir::Attribute& attribute : node.attributes) {
     const ir::Attribute* resolved = Resolve(attribute);
@@ -116,8 +119,11 @@ absl::StatusOr<std::string> GraphNumbering::AttributesKey(const ir::Node& node,
                       ir::Printable(attribute.name)));
     }
     ASSIGN_OR_RETURN(std::string value, ValueKey(*resolved));
-    const ir::Attribute* fallback = numbering_.schemas_.Default(
-        node.domain(), node.op_type(), ir::OpsetOf(node), attribute.name);
+    const ir::Attribute* fallback =
+        function != nullptr
+            ? function->FindDefault(attribute.name)
+            : numbering_.schemas_.Default(node.domain(), node.op_type(),
+                                          ir::OpsetOf(node), attribute.name);
     if (fallback != nullptr) {
       ASSIGN_OR_RETURN(const std::string default_value, ValueKey(*fallback));
       if (default_value == value) continue;

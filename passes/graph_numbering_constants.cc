@@ -36,7 +36,9 @@ std::string BytesOf(const void* data, size_t size) {
 absl::Status GraphNumbering::AddInitializers(const ir::Graph& graph) {
   for (const ir::Value* value : graph.values()) {
     // One that is an input too is what the caller says.
-    if (value->is_input()) continue;
+    if (value->is_input() &&
+        (!numbering_.options_.inputs_keep_defaults || &graph != &model_.graph))
+      continue;
     if (value->sparse_initializer() != nullptr) {
       ASSIGN_OR_RETURN(const Number number,
                        NumberSparse(*value->sparse_initializer(), value));

@@ -299,13 +299,16 @@ absl::StatusOr<Structure> CompareStructure(const ir::Model& a,
   NumberPairs pairs;
   const bool expands = ir::ExpandedSizes(a).Of(a.graph) <= kMostExpanded &&
                        ir::ExpandedSizes(b).Of(b.graph) <= kMostExpanded;
-  ValueNumbering ordered(contents, schemas, {.expands_calls = expands});
+  // B's are compared with A's already; A's cannot be other than they are.
+  NumberingOptions options = {.expands_calls = expands,
+                              .inputs_keep_defaults = a.ir_version < 4};
+  ValueNumbering ordered(contents, schemas, options);
   ASSIGN_OR_RETURN(bool is_complete,
                    CompareValues(a, b, ordered, structure.differences, pairs));
   structure.twins = FindTwins(a, ordered);
   if (structure.is_equal()) return structure;
-  ValueNumbering unordered(contents, schemas,
-                           {.commutes = true, .expands_calls = expands});
+  options.commutes = true;
+  ValueNumbering unordered(contents, schemas, options);
   std::vector<StructureDifference> but_for_swaps = std::move(defaults);
   ASSIGN_OR_RETURN(is_complete,
                    CompareValues(a, b, unordered, but_for_swaps, pairs));

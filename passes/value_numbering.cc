@@ -29,6 +29,9 @@ constexpr int64_t kSmallFunction = 1000;
 constexpr std::string_view kRandomOps[] = {
     "Bernoulli",        "Dropout",       "Multinomial",      "RandomNormal",
     "RandomNormalLike", "RandomUniform", "RandomUniformLike"};
+// Of any other domain: ONNX Runtime's.
+constexpr std::string_view kRandomContribOps[] = {
+    "BiasDropout", "BitmaskBiasDropout", "BitmaskDropout", "Sampling"};
 
 // Equal bits for swapped operands; but for the payload of NaNs.
 constexpr std::string_view kSwappable[] = {"And", "Or", "Xor", "Equal"};
@@ -52,11 +55,17 @@ std::string ElementsText(ir::DataType type, std::string_view bytes) {
   return fmt::format("{}{}", fmt::join(elements, ","), more);
 }
 
-// Two nodes of these are two values, however alike. A Dropout is one only where
-// it trains.
-bool IsRandom(const ir::Node& node) {
-  if (!IsOneOf(kRandomOps, node)) return false;
-  return node.op_type() != "Dropout" || node.input(2) != nullptr;
+// What is more than the function has would have no number, and be like another
+// thing that has none.
+absl::Status CheckCall(const ir::Node& node, const ir::Function& function) {
+  const size_t inputs = function.body.inputs().size();
+  const size_t outputs = function.body.outputs().size();
+  if (node.inputs().size() <= inputs && node.outputs().size() <= outputs)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format(
+      "{}: has {} operands and {} results, expected at most {} and {}",
+      node.Describe(), node.inputs().size(), node.outputs().size(), inputs,
+      outputs));
 }
 
 }  // namespace
@@ -170,6 +179,23 @@ int64_t GraphNumbering::SchemaVersion(const ir::Node& node) const {
                                           ir::OpsetOf(node));
 }
 
+// Two nodes of these are two values, however alike. A Dropout is one only where
+// it trains: by an attribute before version 7, an operand from version 12 on.
+bool GraphNumbering::IsRandom(const ir::Node& node) const {
+  if (!node.domain().empty()) {
+    return std::find(std::begin(kRandomContribOps), std::end(kRandomContribOps),
+                     node.op_type()) != std::end(kRandomContribOps);
+  }
+  if (!IsOneOf(kRandomOps, node)) return false;
+  if (node.op_type() != "Dropout") return true;
+  if (SchemaVersion(node) >= 7) return node.input(2) != nullptr;
+  const ir::Attribute* written = node.attribute("is_test");
+  const ir::Attribute* is_test =
+      written == nullptr ? nullptr : Resolve(*written);
+  const int64_t* value = is_test == nullptr ? nullptr : is_test->get<int64_t>();
+  return value == nullptr || *value == 0;
+}
+
 // The calls and subgraphs that a random node is in, and how many of the same
 // name were met there before.
 std::string GraphNumbering::PlaceInCalls(const ir::Node& node) const {
@@ -193,6 +219,10 @@ absl::Status GraphNumbering::NumberNode(const ir::Node& node) {
       return absl::OkStatus();
     }
   }
+  if (node.domain().empty() && ir::OpsetOf(node) == 0) {
+    return absl::InvalidArgumentError(fmt::format(
+        "{}: the version of its operator set is not said", node.Describe()));
+  }
   std::vector<Number> operands;
   for (const ir::Value* input : node.inputs()) operands.push_back(Get(input));
   while (!operands.empty() && operands.back() == kAbsent) operands.pop_back();
@@ -200,12 +230,14 @@ absl::Status GraphNumbering::NumberNode(const ir::Node& node) {
   if (is_forwarded) return absl::OkStatus();
   LoosenRanks(node, operands);
   Expression expression;
-  ASSIGN_OR_RETURN(std::string key, AttributesKey(node, expression.label));
+  ASSIGN_OR_RETURN(std::string key,
+                   AttributesKey(node, nullptr, expression.label));
   size_t results = node.outputs().size();
   while (results > 0 && node.output(results - 1) == nullptr) --results;
   // Some operators do other things where more results are asked for.
-  key = fmt::format("node {} {} {} {} {}", Quoted(node.domain()),
-                    Quoted(node.op_type()), SchemaVersion(node), results, key);
+  key = fmt::format("node {} {} {} {} {} {}", Quoted(node.domain()),
+                    Quoted(node.op_type()), Quoted(node.overload),
+                    SchemaVersion(node), results, key);
   if (IsRandom(node)) key += PlaceInCalls(node);
   expression.label = fmt::format(
       "{}{}{}{} (version {})", node.domain(), node.domain().empty() ? "" : ".",
@@ -234,10 +266,12 @@ absl::Status GraphNumbering::NumberNode(const ir::Node& node) {
 // in it is random.
 absl::Status GraphNumbering::NumberCall(const ir::Node& node,
                                         const ir::Function& function) {
+  RETURN_IF_ERROR(CheckCall(node, function));
   std::vector<Number> operands;
   for (const ir::Value* input : node.inputs()) operands.push_back(Get(input));
   std::string label;
-  ASSIGN_OR_RETURN(const std::string attributes, AttributesKey(node, label));
+  ASSIGN_OR_RETURN(const std::string attributes,
+                   AttributesKey(node, &function, label));
   ASSIGN_OR_RETURN(
       const std::vector<Number> results,
       NumberResults(node, function, std::move(operands), attributes));

@@ -86,6 +86,9 @@ struct NumberingOptions {
   // Off, for models whose calls expand to too much: a call of a large function
   // is one expression. Then values may be equal and have two numbers.
   bool expands_calls = true;
+  // Inputs with an initializer are the constant, as they are before version 4
+  // of the IR.
+  bool inputs_keep_defaults = false;
 };
 
 class ValueNumbering {

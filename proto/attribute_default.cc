@@ -79,6 +79,12 @@ const ir::Attribute* AttributeDefault(std::string_view domain,
 
 int64_t OperatorSinceVersion(std::string_view domain, std::string_view op_type,
                              int64_t opset_version) {
+  const auto& known =
+      onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map();
+  const auto versions = known.find(std::string(domain));
+  // What a version to come changes, nobody knows.
+  if (versions == known.end() || opset_version > versions->second.second)
+    return opset_version;
   const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(
       std::string(op_type), static_cast<int>(opset_version),
       std::string(domain));

@@ -23,7 +23,7 @@ const ir::Attribute* AttributeDefault(std::string_view domain,
                                       std::string_view attribute);
 
 // The version in which the operator last changed, as of that operator set; that
-// version itself for operators that the schemas do not know.
+// version itself for operators and sets that the schemas do not know.
 int64_t OperatorSinceVersion(std::string_view domain, std::string_view op_type,
                              int64_t opset_version);
 

@@ -194,16 +194,17 @@ absl::StatusOr<DataRegion> ExternalData::Resolve(
     const DataEntries& entries, std::optional<uint64_t> byte_size) {
   ASSIGN_OR_RETURN(const Keys keys, ParseKeys(entries));
   ASSIGN_OR_RETURN(const DataFile* file, Find(keys.location));
+  const auto have = static_cast<uint64_t>(file->info.st_size);
   const uint64_t offset = keys.offset.value_or(0);
   uint64_t length =
       keys.length.value_or(0);  // 0 is what some writers put for "all of it"
-  if (length == 0) length = byte_size.value_or(0);
+  // Of a type whose size nobody knows: all that there is.
+  if (length == 0) length = byte_size.value_or(have - std::min(offset, have));
   if (byte_size && length != *byte_size) {
     return InvalidModel(
         "external data length {}, expected {} for its type and dims", length,
         *byte_size);
   }
-  const auto have = static_cast<uint64_t>(file->info.st_size);
   if (offset > have || length > have - offset) {
     return InvalidModel(
         "needs bytes {} to {} of '{}', which has {}\n"

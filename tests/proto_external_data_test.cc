@@ -171,6 +171,7 @@ TEST_CASE("offset and length are strict decimal numbers inside the file",
   CHECK(resolve("68", "0").ok());      // 0 stands for what the tensor needs
   CHECK(resolve("100", "0", 0).ok());  // no elements, at the end
   CHECK(resolve("7", "5", std::nullopt)->length == 5);
+  CHECK(resolve("7", "0", std::nullopt)->length == 93);  // all that there is
   CHECK_THAT(
       Message(resolve("69", "32").status()),
       ContainsSubstring("needs bytes 69 to 101 of 'w.bin', which has 100"));

@@ -36,6 +36,9 @@ std::string Model(std::string_view body, std::string_view rest = "") {
          std::string(body) + std::string(rest);
 }
 
+constexpr std::string_view kHead =
+    "<ir_version: 10, opset_import: [\"\" : 18, \"my\" : 1]> ";
+
 struct Pair {
   std::string_view what;
   std::string_view a, b;
@@ -154,6 +157,61 @@ constexpr Pair kDifferent[] = {
 };
 
 }  // namespace
+
+TEST_CASE("a reference to what is not given leaves the function's default",
+          "[structure]") {
+  const auto model = [](std::string_view call) {
+    return std::string(kHead) +
+           "g (float[2] x) => (float[2] y) { y = my.F(x) } "
+           "<domain: \"my\", opset_import: [\"\" : 18, \"my\" : 1]> "
+           "F <b> (q) => (r) { r = my.G" +
+           std::string(call) +
+           "(q) } <domain: \"my\", opset_import: [\"\" : 18]> "
+           "G <alpha: float = 0.5> (q) => (r) { "
+           "r = LeakyRelu<alpha: float = @alpha>(q) }";
+  };
+  CHECK(
+      Compare(model("<alpha: float = @b>"), model("<alpha = 0.5>")).is_equal());
+  CHECK_FALSE(Compare(model("<alpha: float = @b>"), model("<alpha = 0.01>"))
+                  .is_equal());
+}
+
+TEST_CASE("a Dropout before version 7 trains unless it says not to",
+          "[structure]") {
+  const auto model = [](std::string_view second, int is_test) {
+    return fmt::format(
+        "<ir_version: 8, opset_import: [\"\" : 6]> "
+        "g (float[2] x) => (float[2] y) {{ a = Dropout<is_test = {0}>(x) "
+        "b = Dropout<is_test = {0}>(x) y = Sub(a, {1}) }}",
+        is_test, second);
+  };
+  CHECK_FALSE(Compare(model("b", 0), model("a", 0)).is_equal());
+  CHECK(Compare(model("b", 1), model("a", 1)).is_equal());
+}
+
+TEST_CASE("operators of a set that is to come may be others", "[structure]") {
+  const auto model = [](int opset) {
+    return fmt::format(
+        "<ir_version: 10, opset_import: [\"\" : {}]> "
+        "g (float[2] x) => (float[2] y) {{ y = Neg(x) }}",
+        opset);
+  };
+  CHECK(Compare(model(13), model(20)).is_equal());
+  CHECK_FALSE(Compare(model(13), model(99)).is_equal());
+}
+
+TEST_CASE("a call of more than its function has is an error", "[structure]") {
+  constexpr std::string_view kFunctionOfOne =
+      " <domain: \"my\", opset_import: [\"\" : 18]> F (q) => (r) { r = Neg(q) "
+      "}";
+  for (const char* body : {"{ y, z = my.F(x) }", "{ y = my.F(x, x) }"}) {
+    const std::string text = std::string(kHead) +
+                             "g (float[2] x) => (float[2] y) " + body +
+                             std::string(kFunctionOfOne);
+    CHECK(TryToCompare(text, text).status().code() ==
+          absl::StatusCode::kInvalidArgument);
+  }
+}
 
 TEST_CASE("models are equal in spite of", "[structure]") {
   for (const Pair& pair : kEqual) {
@@ -322,8 +380,6 @@ TEST_CASE("inputs and outputs belong to the structure", "[structure]") {
 }
 
 // Each model, and one that a proof must not take for it.
-constexpr std::string_view kHead =
-    "<ir_version: 10, opset_import: [\"\" : 18, \"my\" : 1]> ";
 struct Trap {
   std::string_view what, a, b;
 };
@@ -377,6 +433,26 @@ constexpr Trap kTraps[] = {
     {"the number of results",
      "g (float[6] x) => (float[k] y) { y, b = Split<num_outputs = 2>(x) }",
      "g (float[6] x) => (float[k] y) { y, b, c = Split<num_outputs = 2>(x) }"},
+    {"an attribute of a call that is the operator's default, not the "
+     "function's",
+     R"(g (float[2] x) => (float[2] y) {
+          a = my.LeakyRelu<alpha = 0.01>(x) b = my.LeakyRelu(x) y = Sub(a, b) }
+        <domain: "my", opset_import: ["" : 18]>
+        LeakyRelu <alpha: float = 0.5> (q) => (r) {
+          r = LeakyRelu<alpha: float = @alpha>(q) })",
+     R"(g (float[2] x) => (float[2] y) {
+          a = my.LeakyRelu(x) b = my.LeakyRelu(x) y = Sub(a, b) }
+        <domain: "my", opset_import: ["" : 18]>
+        LeakyRelu <alpha: float = 0.5> (q) => (r) {
+          r = LeakyRelu<alpha: float = @alpha>(q) })"},
+    {"an attribute of another domain's norm that may have another default",
+     "g (float[2] x, float[2] w) => (float[2] y) { "
+     "y = my.SimplifiedLayerNormalization<epsilon = 0.00001>(x, w) }",
+     "g (float[2] x, float[2] w) => (float[2] y) { "
+     "y = my.SimplifiedLayerNormalization(x, w) }"},
+    {"the overload of an operator that nobody knows",
+     "g (float[2] x) => (float[2] y) { y = my.Op:one(x) }",
+     "g (float[2] x) => (float[2] y) { y = my.Op:two(x) }"},
     {"two draws in two calls",
      R"(g (float[2] x) => (float[2] y) { a = my.F(x) b = my.F(x) y = Sub(a, b) }
         <domain: "my", opset_import: ["" : 18]>

@@ -27,7 +27,9 @@ class OnnxSchemas : public passes::OperatorSchemas {
                                std::string_view attribute) override {
     const ir::Attribute* found =
         proto::AttributeDefault(domain, op_type, version, attribute);
-    return found != nullptr ? found : NormDefault(op_type, attribute);
+    if (found != nullptr || !(domain.empty() || domain == "com.microsoft"))
+      return found;
+    return NormDefault(op_type, attribute);
   }
   int64_t SinceVersion(std::string_view domain, std::string_view op_type,
                        int64_t version) override {

@@ -52,27 +52,6 @@ bool IsOfModel(const absl::Status& status) {
   return ToExitCode(status.code()) == ExitCode::kModel;
 }
 
-// Made by no node, input or initializer; ONNX has no such outputs, but files
-// do.
-bool IsMadeByNothing(const ir::Value& value) {
-  return value.producer() == nullptr && !value.is_input() &&
-         value.initializer() == nullptr && !value.is_sparse_initializer();
-}
-
-// An output that neither has is nothing that could be equal.
-absl::Status CheckOutputs(const ir::Model& a, const ir::Model& b) {
-  const auto& outputs_a = a.graph.outputs();
-  const auto& outputs_b = b.graph.outputs();
-  for (size_t i = 0; i < std::min(outputs_a.size(), outputs_b.size()); ++i) {
-    if (!IsMadeByNothing(*outputs_a[i]) || !IsMadeByNothing(*outputs_b[i]))
-      continue;
-    return absl::InvalidArgumentError(fmt::format(
-        "output '{}' is made by no node, input or initializer, in A nor in B",
-        ir::Printable(outputs_b[i]->name())));
-  }
-  return absl::OkStatus();
-}
-
 // True if the node is, or has somewhere in it, a call of a fused op.
 bool HoldsFusedOp(const ir::Model& model, const ir::Node& node,
                   absl::flat_hash_set<const ir::Function*>& seen) {
@@ -364,7 +343,6 @@ absl::StatusOr<Verification> Verify(const LoadedModel& a, const LoadedModel* b,
                                     const VerifyRequest& request) {
   Verification result;
   const LoadedModel& other = b == nullptr ? a : *b;
-  RETURN_IF_ERROR(CheckOutputs(*a.model, *other.model));
   for (const ir::Value* output : other.model->graph.outputs())
     result.output_names.push_back(output->name());
   Verifier verifier(a, other, request, result);
