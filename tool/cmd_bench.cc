@@ -264,8 +264,8 @@ constexpr const char* kExamples = R"(Examples:
 
 All arms run in one process, one epoch of each in each round, in an order drawn
 for each round; ratios are medians of those of single rounds, with 95 % intervals
-(the wider of a sign test's and a block bootstrap's). A verdict also needs one that
-reaches beyond what an arm shows against itself. "model" is the memory traffic by
+(the wider of a sign test's and a block bootstrap's). A verdict needs one without 1
+in it, and a ratio beyond what an arm shows against itself. "model" is the memory traffic by
 the model, cache lines that stores read first included; "of best" is the share of
 the best of four probes (read, copy, streaming copy, add).
 
