@@ -67,6 +67,34 @@ TEST_CASE("bench --against measures another model in the same rounds",
   CHECK(Contains(text.out, "other.onnx  other bits in "));
 }
 
+// What a reader of the page sees: all but the raw data at its end.
+std::string Visible(const Sandbox& box, const std::string& arguments) {
+  const Outcome run =
+      box.Run("bench " + arguments + kShort + "--html page.html --force");
+  INFO(run.err);
+  REQUIRE(run.exit_code == 0);
+  const std::string page = ReadFile(box / "page.html");
+  return page.substr(0, page.find("<script type=\"application/json\""));
+}
+
+TEST_CASE("the page of bench --against shows the other arms and the usage",
+          "[cli][bench]") {
+  const Sandbox box;
+  WriteModel(box / "m.onnx", kModel);
+  box.Run("optimize m.onnx fused.onnx");
+  WriteModel(box / "other.onnx", Changed("1e-5", "2e-5"));
+  const std::string page =
+      Visible(box, "m.onnx --against fused.onnx --against other.onnx");
+  CHECK(Contains(page, "Other models and runtimes</h2>"));
+  CHECK(Contains(page, "<td>the same bits</td>"));
+  CHECK(Contains(page, "<td>other bits in "));
+  CHECK(Contains(page, "Other programs took "));
+  const std::string row = page.substr(page.rfind("other.onnx</td>"));
+  CHECK_FALSE(Contains(row.substr(0, row.find("</tr>")), "B</td>"));
+  CHECK(Contains(Visible(box, "--kernel --shapes 1x64 --types f32"),
+                 "Other programs took "));
+}
+
 TEST_CASE("bench --against matches inputs and outputs by name",
           "[cli][bench]") {
   const Sandbox box;

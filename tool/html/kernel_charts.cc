@@ -113,7 +113,8 @@ Bar ToBar(const KernelView& result, std::string_view name,
           .text = ShortSeconds(arm.seconds),
           .tip = fmt::format("{}: {}", arm.name, ShortSeconds(arm.seconds))};
   if (is_base) return bar;
-  bar.interval = arm.against_unfused.Widest();
+  if (arm.against_unfused.rounds >= runtime::kLeastRounds)
+    bar.interval = arm.against_unfused.Widest();
   bar.tip += fmt::format(", {} of unfused", RatioText(arm.against_unfused));
   return bar;
 }
@@ -252,12 +253,13 @@ std::string NumbersContent(const Kernels& cases) {
                   {}};
   for (const KernelView& result : cases) {
     for (const ArmView& arm : result.arms) {
+      const bool has_bytes = arm.bytes > 0;  // not of other runtimes' arms
       table.rows.push_back(
           {result.name(), Setting(result), arm.name, ShortSeconds(arm.seconds),
            fmt::format("{:.0f}",
                        1e9 * arm.seconds / static_cast<double>(result.rows)),
-           fmt::format("{:.1f}", arm.bandwidth / 1e9),
-           fmt::format("{:.0f} %", 100 * arm.share_of_best),
+           has_bytes ? fmt::format("{:.1f}", arm.bandwidth / 1e9) : "",
+           has_bytes ? fmt::format("{:.0f} %", 100 * arm.share_of_best) : "",
            arm.is_probe || IsBase(arm.name) ? ""
                                             : RatioText(arm.against_unfused),
            arm.base.empty() ? "" : RatioText(arm.same_stores)});
