@@ -113,9 +113,7 @@ std::string ToText(const ModelBench& bench, const MachineFacts& machine,
   const auto line = [&](std::string_view first, const std::string& words) {
     text += Paragraph(first, words, width);
   };
-  line("noise       ",
-       fmt::format("{:.1f} %: what unfused shows against itself",
-                   100 * runtime::NoiseFloor(bench.whole.Floor())));
+  line("noise       ", NoiseText(bench.whole.Floor()));
   line("outputs     ", bench.has_same_bits
                            ? "fused and unfused have the same bits"
                            : "fused and unfused DIFFER; see 'onnx-addnorm "
