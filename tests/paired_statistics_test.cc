@@ -117,7 +117,7 @@ TEST_CASE("a real difference is seen, and its direction", "[bench]") {
   CHECK(slower >= 0.9 * kRuns);
 }
 
-TEST_CASE("10 % are nearly always seen in independent noise of 5 %",
+TEST_CASE("10 % are seen in nine of ten runs, in independent noise of 5 %",
           "[bench]") {
   int of_10 = 0;
   constexpr int kRuns = 100;
@@ -126,7 +126,7 @@ TEST_CASE("10 % are nearly always seen in independent noise of 5 %",
     const auto times = machine.Run({1, 1, 1.1}, 41);
     of_10 += Judge(Compare(times, 2), Compare(times, 1)) == Verdict::kSlower;
   }
-  CHECK(of_10 >= 0.95 * kRuns);
+  CHECK(of_10 >= 0.9 * kRuns);
 }
 
 TEST_CASE("a verdict needs rounds, and a difference larger than the noise",
