@@ -44,13 +44,19 @@ std::string Described(const std::vector<RatioRow>& rows) {
   return text;
 }
 
+// "3.1 %"; "not known" where too few rounds make no interval.
+std::string NoiseWord(double noise, size_t rounds) {
+  return rounds < runtime::kLeastRounds ? "not known"
+                                        : fmt::format("{:.1f} %", 100 * noise);
+}
+
 std::string RatioTable(const std::vector<RatioRow>& rows,
                        const std::string& caption) {
   TableData table{
       caption, "<>>>", {"case", "fused / unfused", "noise", "verdict"}, {}};
   for (const RatioRow& row : rows)
     table.rows.push_back({row.label, RatioText(row.estimate),
-                          fmt::format("{:.1f} %", 100 * row.noise),
+                          NoiseWord(row.noise, row.estimate.rounds),
                           std::string(runtime::VerdictName(row.verdict))});
   return Table(table);
 }
@@ -154,8 +160,9 @@ std::string ArmsFigure(const KernelView& result, const std::string& id) {
   }
   return Figure(
       {result.name(),
-       fmt::format("{}. Limit: {}. Noise {:.1f} %; {} of {}, {} time.",
-                   Setting(result), result.limiter, 100 * result.noise,
+       fmt::format("{}. Limit: {}. Noise {}; {} of {}, {} time.",
+                   Setting(result), result.limiter,
+                   NoiseWord(result.noise, static_cast<size_t>(result.rounds)),
                    Plural(result.rounds, "round"), Plural(result.calls, "call"),
                    result.clock)},
       Render(chart), Table(ArmTable(result)));
