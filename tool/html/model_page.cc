@@ -114,8 +114,11 @@ std::string NumbersTable(const ModelView& model) {
                   {"part", "arm", "time", "a site", "/ unfused", "peak memory"},
                   {}};
   for (const PartView& part : model.parts) {
+    const bool is_sites = part.what == "sites";
+    if (is_sites && model.sites == 0) continue;
     for (const ArmView& arm : part.arms) {
-      const bool is_sites = part.what == "sites";
+      // Without sites it is the unfused model once more.
+      if (model.sites == 0 && arm.name == "fused") continue;
       table.rows.push_back(
           {Label(part), arm.name, ShortSeconds(arm.seconds),
            is_sites
@@ -149,18 +152,21 @@ std::string ModelPage(const Json& report) {
             .sections = {},
             .method = kModelMethod};
   if (!model.parts.empty()) {
-    page.sections = {
+    page.sections = {{"numbers", "All numbers", NumbersTable(model)}};
+    page.summary.points.push_back(UsagePoint({&report.at("usage")}));
+    for (Section& section : OtherSections({{"end to end", &report}}))
+      page.sections.insert(page.sections.end() - 1, std::move(section));
+  }
+  if (model.sites > 0) {
+    page.sections.insert(
+        page.sections.begin(),
         {"times", "Times and memory",
          Paragraph(Facts(model)) +
              Paragraph("The band is the noise, what unfused shows against "
                        "itself; what lies within it is a wash.") +
              Legend(BarKeys()) +
              SideBySide(RatiosFigure(model) + TimesFigure(model) +
-                        MemoryFigure(model))},
-        {"numbers", "All numbers", NumbersTable(model)}};
-    page.summary.points.push_back(UsagePoint({&report.at("usage")}));
-    for (Section& section : OtherSections({{"", &report}}))
-      page.sections.insert(page.sections.end() - 1, std::move(section));
+                        MemoryFigure(model))});
   }
   return RenderPage(page, report);
 }
