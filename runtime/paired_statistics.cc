@@ -201,9 +201,9 @@ Verdict Judge(const PairedEstimate& estimate, const PairedEstimate& floor) {
   if (interval.low >= 1 - kEquivalence && interval.high <= 1 + kEquivalence)
     return Verdict::kNoDifference;
   const double noise = NoiseFloor(floor);
-  if (interval.high < 1 && interval.low < 1 / (1 + noise))
+  if (interval.high < 1 && estimate.ratio < 1 / (1 + noise))
     return Verdict::kFaster;
-  if (interval.low > 1 && interval.high > 1 + noise) return Verdict::kSlower;
+  if (interval.low > 1 && estimate.ratio > 1 + noise) return Verdict::kSlower;
   return Verdict::kNothingMeasurable;
 }
 

@@ -69,9 +69,10 @@ inline constexpr double kEquivalence = 0.02;
 // "faster", "slower", "no difference", "not measurable", "too few rounds".
 std::string_view VerdictName(Verdict verdict);
 
-// Faster or slower only where both intervals exclude 1 and do not lie wholly
-// within what the same arm shows against itself (`floor`). How often that is
-// wrong, and how often it sees 5 or 10 %: tests/benchmarks/false_alarms.cc.
+// Faster or slower only where both intervals exclude 1 and the ratio lies
+// outside of what the same arm shows against itself (`floor`): a wider interval
+// never makes a verdict easier. How often that is wrong, and how often it sees
+// 5 or 10 %: tests/benchmarks/false_alarms.cc.
 Verdict Judge(const PairedEstimate& estimate, const PairedEstimate& floor);
 
 // How far the A/A ratio may be from 1, to either side: 0.03 is 3 %.

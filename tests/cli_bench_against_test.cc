@@ -64,7 +64,35 @@ TEST_CASE("bench --against measures another model in the same rounds",
   const Outcome text =
       box.Run("bench m.onnx --against other.onnx" + std::string(kShort));
   CHECK(text.exit_code == 0);
-  CHECK(Contains(text.out, "other.onnx  other bits in "));
+  CHECK(Contains(text.out, "other       other.onnx: other bits in "));
+}
+
+// What a reader of the page sees: all but the raw data at its end.
+std::string Visible(const Sandbox& box, const std::string& arguments) {
+  const Outcome run =
+      box.Run("bench " + arguments + kShort + "--html page.html --force");
+  INFO(run.err);
+  REQUIRE(run.exit_code == 0);
+  const std::string page = ReadFile(box / "page.html");
+  return page.substr(0, page.find("<script type=\"application/json\""));
+}
+
+TEST_CASE("the page of bench --against shows the other arms and the usage",
+          "[cli][bench]") {
+  const Sandbox box;
+  WriteModel(box / "m.onnx", kModel);
+  box.Run("optimize m.onnx fused.onnx");
+  WriteModel(box / "other.onnx", Changed("1e-5", "2e-5"));
+  const std::string page =
+      Visible(box, "m.onnx --against fused.onnx --against other.onnx");
+  CHECK(Contains(page, "Other models and runtimes</h2>"));
+  CHECK(Contains(page, "<td>the same bits</td>"));
+  CHECK(Contains(page, "<td>other bits in "));
+  CHECK(Contains(page, "Other programs took "));
+  const std::string row = page.substr(page.rfind("other.onnx</td>"));
+  CHECK_FALSE(Contains(row.substr(0, row.find("</tr>")), "B</td>"));
+  CHECK(Contains(Visible(box, "--kernel --shapes 1x64 --types f32"),
+                 "Other programs took "));
 }
 
 TEST_CASE("bench --against matches inputs and outputs by name",
@@ -112,6 +140,42 @@ TEST_CASE("bench --against measures a model without sites", "[cli][bench]") {
   CHECK(json["sites"] == 0);
   CHECK(json["others"][0]["has_same_bits"] == true);
   CHECK(json["cases"][0]["arms"].size() == 4);
+  const std::string name = "another_model_with_quite_a_long_name.onnx";
+  WriteModel(box / name, kNothingToFuse);
+  const Outcome text =
+      box.Run("bench m.onnx --against " + name + std::string(kShort));
+  CHECK(Contains(text.out, "\nno site, so nothing to fuse, 1 thread"));
+  CHECK_FALSE(Contains(text.out, "\nfused"));
+  CHECK_FALSE(Contains(text.out, "0 ns"));
+  CHECK(Contains(text.out, "\nanother_model_with_qu…  "));
+  CHECK(Contains(text.out, "other       " + name + ": the same bits"));
+  const std::string page = Visible(box, "m.onnx --against " + name);
+  CHECK(Contains(page, "Nothing to fuse: "));
+  CHECK_FALSE(Contains(page, "<td class=\"number\">0 ns</td>"));
+  CHECK_FALSE(Contains(page, ">fused</td>"));
+}
+
+TEST_CASE("bench says of a fused model that it came so", "[cli][bench]") {
+  const Sandbox box;
+  WriteModel(box / "m.onnx", kModel);
+  box.Run("optimize m.onnx fused.onnx");
+  const std::string words = "the model came with 1 site fused already";
+  CHECK(Contains(box.Run("bench fused.onnx" + std::string(kShort)).out, words));
+  CHECK_FALSE(
+      Contains(box.Run("bench m.onnx" + std::string(kShort)).out, words));
+  CHECK(Contains(Visible(box, "fused.onnx"), words.substr(1)));
+}
+
+TEST_CASE("bench gives no interval for too few rounds", "[cli][bench]") {
+  const Sandbox box;
+  const Outcome run = box.Run(
+      "bench --kernel --shapes 512x4096 --types f32 --caches warm --threads 1 "
+      "--seconds 0.001");
+  REQUIRE(Contains(run.out, "\n1 round of "));
+  CHECK_FALSE(Contains(run.out, " ["));
+  CHECK(Contains(run.out, "noise       not known (1 of 6 rounds needed)"));
+  CHECK(Contains(run.out, "limit       not told: too few rounds (1)"));
+  CHECK(Contains(run.out, "no measurable gain in 0, no verdict in 1 (too few"));
 }
 
 TEST_CASE("bench --restarts has the times of other models too",

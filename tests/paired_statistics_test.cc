@@ -117,18 +117,16 @@ TEST_CASE("a real difference is seen, and its direction", "[bench]") {
   CHECK(slower >= 0.9 * kRuns);
 }
 
-TEST_CASE("10 % are nearly always seen in independent noise of 5 %, 5 % mostly",
+TEST_CASE("10 % are seen in nine of ten runs, in independent noise of 5 %",
           "[bench]") {
-  int of_5 = 0, of_10 = 0;
+  int of_10 = 0;
   constexpr int kRuns = 100;
   for (int run = 0; run < kRuns; ++run) {
     Machine machine(4000 + static_cast<uint64_t>(run), 0);
-    const auto times = machine.Run({1, 1, 1.05, 1.1}, 41);
-    of_5 += Judge(Compare(times, 2), Compare(times, 1)) == Verdict::kSlower;
-    of_10 += Judge(Compare(times, 3), Compare(times, 1)) == Verdict::kSlower;
+    const auto times = machine.Run({1, 1, 1.1}, 41);
+    of_10 += Judge(Compare(times, 2), Compare(times, 1)) == Verdict::kSlower;
   }
-  CHECK(of_5 >= 0.6 * kRuns);
-  CHECK(of_10 >= 0.95 * kRuns);
+  CHECK(of_10 >= 0.9 * kRuns);
 }
 
 TEST_CASE("a verdict needs rounds, and a difference larger than the noise",
@@ -139,10 +137,13 @@ TEST_CASE("a verdict needs rounds, and a difference larger than the noise",
   const PairedEstimate quiet = estimate(1, 0.99, 1.01);
   const PairedEstimate noisy = estimate(1.1, 0.9, 1.3);
   CHECK(Judge(estimate(0.8, 0.75, 0.85), quiet) == Verdict::kFaster);
-  CHECK(Judge(estimate(0.8, 0.75, 0.85), noisy) == Verdict::kFaster);
-  CHECK(Judge(estimate(0.8, 0.78, 0.85), noisy) == Verdict::kNothingMeasurable);
-  CHECK(Judge(estimate(1.2, 1.1, 1.29), noisy) == Verdict::kNothingMeasurable);
-  CHECK(Judge(estimate(1.2, 1.1, 1.31), noisy) == Verdict::kSlower);
+  // Noise of 30 %: ratios from 1 / 1.3 to 1.3 are within it, whatever the ends
+  // of their intervals.
+  CHECK(Judge(estimate(0.8, 0.75, 0.85), noisy) == Verdict::kNothingMeasurable);
+  CHECK(Judge(estimate(0.8, 0.5, 0.99), noisy) == Verdict::kNothingMeasurable);
+  CHECK(Judge(estimate(0.76, 0.75, 0.85), noisy) == Verdict::kFaster);
+  CHECK(Judge(estimate(1.2, 1.1, 1.5), noisy) == Verdict::kNothingMeasurable);
+  CHECK(Judge(estimate(1.31, 1.1, 1.4), noisy) == Verdict::kSlower);
   CHECK(Judge(estimate(1.2, 1.1, 1.3), quiet) == Verdict::kSlower);
   CHECK(Judge(estimate(0.9, 0.7, 1.1), quiet) == Verdict::kNothingMeasurable);
   CHECK(Judge(estimate(0.99, 0.985, 0.995), quiet) == Verdict::kNoDifference);

@@ -79,7 +79,12 @@ struct Limit {
 };
 
 Limit Limiter(const KernelCase& result, const MachineFacts& machine) {
-  const double noise = runtime::NoiseFloor(result.times.Floor());
+  const PairedEstimate floor = result.times.Floor();
+  if (floor.rounds < runtime::kLeastRounds) {
+    return {"not told, too few rounds",
+            fmt::format("not told: too few rounds ({})", floor.rounds)};
+  }
+  const double noise = runtime::NoiseFloor(floor);
   if (noise > kMostNoise) {
     return {
         "not to be told through the noise",
@@ -240,9 +245,7 @@ std::string CaseText(const KernelCase& result, const MachineFacts& machine,
   const auto line = [&](std::string_view first, const std::string& words) {
     if (!words.empty()) text += Paragraph(first, words, terminal.width);
   };
-  line("noise       ",
-       fmt::format("{:.1f} %: what unfused shows against itself",
-                   100 * runtime::NoiseFloor(result.times.Floor())));
+  line("noise       ", NoiseText(result.times.Floor()));
   line("limit       ", Limiter(result, machine).text);
   line("copy        ", CopyText(result));
   if (result.setting.cache != CacheState::kWarm)
@@ -257,7 +260,7 @@ std::string CaseText(const KernelCase& result, const MachineFacts& machine,
 }
 
 struct Tally {
-  int faster = 0, slower = 0, all = 0;
+  int faster = 0, slower = 0, too_few = 0, all = 0;
 };
 
 Tally Count(const std::vector<KernelCase>& cases, size_t arm) {
@@ -266,17 +269,22 @@ Tally Count(const std::vector<KernelCase>& cases, size_t arm) {
     const Verdict verdict = result.times.Judge(arm, kPairArms[arm].base);
     tally.faster += verdict == Verdict::kFaster;
     tally.slower += verdict == Verdict::kSlower;
+    tally.too_few += verdict == Verdict::kTooFewRounds;
     ++tally.all;
   }
   return tally;
 }
 
 std::string TallyText(const char* stores, const Tally& tally) {
-  return fmt::format(
-      "{}: faster in {} of {}, slower in {}, no measurable gain "
-      "in {}",
-      stores, tally.faster, tally.all, tally.slower,
-      tally.all - tally.faster - tally.slower);
+  std::string text = fmt::format(
+      "{}: faster in {} of {}, slower in {}, no measurable gain in {}", stores,
+      tally.faster, tally.all, tally.slower,
+      tally.all - tally.faster - tally.slower - tally.too_few);
+  if (tally.too_few > 0) {
+    text += fmt::format(", no verdict in {} (too few rounds: --seconds)",
+                        tally.too_few);
+  }
+  return text;
 }
 
 MachineUsage Usage(const std::vector<KernelCase>& cases) {

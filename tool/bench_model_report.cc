@@ -31,7 +31,23 @@ std::string Dims(const ModelBench& bench) {
   return text;
 }
 
+// The model and others, where nothing can be fused.
+std::string OtherTimesText(const ModelBench& bench, size_t width) {
+  Table table("<>>");
+  table.AddRow({"", "end to end", "/ unfused"});
+  for (size_t arm = 0; arm < bench.whole.arms.size(); ++arm) {
+    if (arm == kFusedModel) continue;
+    const ArmTimes& times = bench.whole.arms[arm];
+    table.AddRow({ArmLabel(times.name), ShortSeconds(times.Median()),
+                  arm == kUnfusedModel
+                      ? ""
+                      : RatioText(bench.whole.Estimate(arm, kUnfusedModel))});
+  }
+  return table.Render(width);
+}
+
 std::string TimesText(const ModelBench& bench, size_t width) {
+  if (bench.sites == 0) return OtherTimesText(bench, width);
   Table table("<>>>>>");
   table.AddRow({"", "end to end", "/ unfused", "sites alone", "/ unfused",
                 "peak memory"});
@@ -43,7 +59,7 @@ std::string TimesText(const ModelBench& bench, size_t width) {
                                   : RatioText(times.Estimate(arm, 0));
     };
     std::vector<std::string> row = {
-        bench.whole.arms[arm].name,
+        ArmLabel(bench.whole.arms[arm].name),
         ShortSeconds(bench.whole.arms[arm].Median()), ratio(bench.whole)};
     if (arm <= kFusedModel) {
       row.push_back(ShortSeconds(bench.parts.arms[arm].Median()));
@@ -87,6 +103,14 @@ Json CaseToJson(const char* what, const BenchCase& times) {
 
 }  // namespace
 
+std::string CameFusedText(int64_t fused_before) {
+  if (fused_before == 0) return "";
+  return fmt::format(
+      "the model came with {} fused already; 'unfused' runs them node by node, "
+      "by the function that the model has for the op",
+      Plural(fused_before, "site"));
+}
+
 std::string ToText(const ModelBench& bench, const MachineFacts& machine,
                    const Terminal& terminal) {
   const std::string name = ir::Printable(bench.name);
@@ -102,8 +126,9 @@ std::string ToText(const ModelBench& bench, const MachineFacts& machine,
   text += Paragraph(
       "",
       fmt::format("{}, {} {}, {} of {}, {} time{}{}",
-                  Plural(bench.sites, "site"), Plural(bench.threads, "thread"),
-                  CoresText(bench.cores),
+                  bench.sites == 0 ? "no site, so nothing to fuse"
+                                   : Plural(bench.sites, "site"),
+                  Plural(bench.threads, "thread"), CoresText(bench.cores),
                   Plural(static_cast<int64_t>(bench.whole.rounds()), "round"),
                   Plural(bench.whole.calls, "run"),
                   bench.uses_processor_time() ? "processor" : "wall",
@@ -113,18 +138,19 @@ std::string ToText(const ModelBench& bench, const MachineFacts& machine,
   const auto line = [&](std::string_view first, const std::string& words) {
     text += Paragraph(first, words, width);
   };
-  line("noise       ",
-       fmt::format("{:.1f} %: what unfused shows against itself",
-                   100 * runtime::NoiseFloor(bench.whole.Floor())));
-  line("outputs     ", bench.has_same_bits
-                           ? "fused and unfused have the same bits"
-                           : "fused and unfused DIFFER; see 'onnx-addnorm "
-                             "verify'");
+  line("noise       ", NoiseText(bench.whole.Floor()));
+  if (bench.fused_before > 0)
+    line("note        ", CameFusedText(bench.fused_before));
+  // Without sites the fused model is the unfused one, and not shown.
   if (bench.sites > 0) {
+    line("outputs     ", bench.has_same_bits
+                             ? "fused and unfused have the same bits"
+                             : "fused and unfused DIFFER; see 'onnx-addnorm "
+                               "verify'");
     line("sites       ", "fused: " + InWords(bench.parts));
     line("share       ", ShareText(bench));
+    line("end to end  ", "fused: " + InWords(bench.whole));
   }
-  line("end to end  ", "fused: " + InWords(bench.whole));
   text += ToText(bench.others, bench.not_run, bench.whole, width);
   line("machine     ", UsageText(bench.usage));
   return text;

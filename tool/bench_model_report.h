@@ -16,6 +16,9 @@
 
 namespace addnorm::tool {
 
+// Of a model that came with fused sites: what its unfused arm is; else "".
+std::string CameFusedText(int64_t fused_before);
+
 std::string ToText(const ModelBench& bench, const MachineFacts& machine,
                    const Terminal& terminal);
 nlohmann::ordered_json ToJson(const ModelBench& bench,

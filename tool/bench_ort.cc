@@ -144,7 +144,11 @@ absl::StatusOr<OrtSides> LoadOrtSides(
     ASSIGN_OR_RETURN(const passes::FusionReport report,
                      Fuse(fused, arm.target, /*mixed=*/false));
     if (report.Count(passes::Verdict::kFused) == 0) {
-      sides.not_run.push_back(fmt::format("{}: it fits no site", arm.name));
+      const bool came_fused = report.Count(passes::Verdict::kAlreadyFused) > 0;
+      sides.not_run.push_back(fmt::format(
+          "{}: {}", arm.name,
+          came_fused ? "the model came fused; 'ort unfused' runs it as it came"
+                     : "it fits no site"));
       continue;
     }
     AddSession(arm.name, LoadSession(ort, *file, *fused.model, request), sides);

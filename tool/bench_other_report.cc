@@ -24,11 +24,16 @@ std::string OtherText(const OtherArm& other, const BenchCase& times) {
 
 }  // namespace
 
+std::string ArmLabel(const std::string& name) {
+  constexpr size_t kMostColumns = 22;
+  return Shorten(ir::Printable(name), kMostColumns);
+}
+
 std::vector<std::string> OtherRow(const OtherArm& other,
                                   const BenchCase& times) {
   const ArmTimes& arm = times.arms[other.arm];
   const bool is_base = arm.base == other.arm;
-  return {ir::Printable(arm.name),
+  return {ArmLabel(arm.name),
           ShortSeconds(arm.Median()),
           "",
           "",
@@ -42,8 +47,10 @@ std::string ToText(const std::vector<OtherArm>& others,
                    const BenchCase& times, size_t width) {
   std::string text;
   for (const OtherArm& other : others) {
-    text += Paragraph(fmt::format("{:11} ", ir::Printable(other.name)),
-                      OtherText(other, times), width);
+    text += Paragraph("other       ",
+                      fmt::format("{}: {}", ir::Printable(other.name),
+                                  OtherText(other, times)),
+                      width);
   }
   for (const std::string& reason : not_run)
     text += Paragraph("not run     ", reason, width);

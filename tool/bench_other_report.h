@@ -16,6 +16,9 @@
 
 namespace addnorm::tool {
 
+// A name as tables have it: at most so long that columns fit.
+std::string ArmLabel(const std::string& name);
+
 // A row of a table of the pair's arms: how many bytes it moves is not known.
 std::vector<std::string> OtherRow(const OtherArm& other,
                                   const BenchCase& times);

@@ -106,9 +106,19 @@ std::string InWords(const PairedEstimate& estimate, Verdict verdict) {
 
 std::string RatioText(const PairedEstimate& estimate) {
   if (estimate.rounds == 0) return "-";
+  if (estimate.rounds < runtime::kLeastRounds)
+    return fmt::format("{:.3f}", estimate.ratio);
   const Interval interval = estimate.Widest();
   return fmt::format("{:.3f} [{:.2f}, {:.2f}]", estimate.ratio, interval.low,
                      interval.high);
+}
+
+std::string NoiseText(const PairedEstimate& floor) {
+  if (floor.rounds < runtime::kLeastRounds)
+    return fmt::format("not known ({} of {} rounds needed)",
+                       floor.rounds, runtime::kLeastRounds);
+  return fmt::format("{:.1f} %: what unfused shows against itself",
+                     100 * runtime::NoiseFloor(floor));
 }
 
 std::string CoresText(const std::vector<int>& cores) {

@@ -71,8 +71,12 @@ BenchCase MakeCase(const std::vector<runtime::BenchArm>& arms,
 std::string InWords(const runtime::PairedEstimate& estimate,
                     runtime::Verdict verdict);
 
-// "0.812 [0.79, 0.84]", or "-" without rounds.
+// "0.812 [0.79, 0.84]"; "0.812" with too few rounds for an interval, "-" with
+// none.
 std::string RatioText(const runtime::PairedEstimate& estimate);
+
+// "3.1 %: what unfused shows against itself", or that it is not known.
+std::string NoiseText(const runtime::PairedEstimate& floor);
 
 // "on core 3", "on cores 3, 5", "not pinned to cores".
 std::string CoresText(const std::vector<int>& cores);

@@ -262,12 +262,14 @@ constexpr const char* kExamples = R"(Examples:
   onnx-addnorm bench model.onnx --against other.onnx --against ort
   onnx-addnorm bench --kernel --shapes cliff --caches warm --html caches.html
 
-All arms run in one process, one epoch of each in each round, in an order drawn
-for each round; ratios are medians of those of single rounds, with 95 % intervals
-(the wider of a sign test's and a block bootstrap's). A verdict also needs one that
-reaches beyond what an arm shows against itself. "model" is the memory traffic by
-the model, cache lines that stores read first included; "of best" is the share of
-the best of four probes (read, copy, streaming copy, add).
+All arms run in one process, one epoch of each in each round, in an order drawn for
+each round; ratios are medians of those of single rounds, with 95 % intervals (the
+wider of a sign test's and a block bootstrap's). A verdict needs one without 1 in
+it, and a ratio beyond what an arm shows against itself. "model" is the memory
+traffic by the model, cache lines that stores read first included; "of best" is the
+share of the best of four probes (read, copy, streaming copy, add): above 100 %
+where an arm in place writes lines that it has just read, or where warm caches serve
+it better.
 
 "ort" is ONNX Runtime, in this process, with its default optimisations and as many
 threads: the model as it is, fused, and with its own fused op (optimize --target

@@ -4,7 +4,8 @@
 // How often bench sees a difference that is none, and how often one that is
 // there, on this machine's clocks and with its noise: many short comparisons of
 // the unfused pair with itself, and with itself and 5 or 10 % more work, judged
-// as `bench` judges fused against unfused. Not a test: it takes minutes.
+// as `bench` judges fused against unfused: an interval without 1, and a ratio
+// beyond the noise. Not a test: it takes minutes.
 //
 // Each run has as many rounds, however busy the machine is.
 //

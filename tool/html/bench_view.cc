@@ -20,22 +20,6 @@ Interval ToInterval(const Json& json) {
   return {json.at(0).get<double>(), json.at(1).get<double>()};
 }
 
-PairedEstimate ToEstimate(const Json& json) {
-  return {.rounds = json.at("rounds").get<size_t>(),
-          .ratio = json.at("ratio").get<double>(),
-          .sign = ToInterval(json.at("sign_interval")),
-          .bootstrap = ToInterval(json.at("bootstrap_interval"))};
-}
-
-Verdict ToVerdict(const std::string& name) {
-  for (const Verdict verdict :
-       {Verdict::kFaster, Verdict::kSlower, Verdict::kNoDifference,
-        Verdict::kNothingMeasurable}) {
-    if (runtime::VerdictName(verdict) == name) return verdict;
-  }
-  return Verdict::kTooFewRounds;
-}
-
 ArmView ToArm(const Json& json) {
   ArmView arm;
   arm.name = json.at("name").get<std::string>();
@@ -100,6 +84,22 @@ const ArmView& Find(const std::vector<ArmView>& arms, std::string_view name) {
 }
 
 }  // namespace
+
+PairedEstimate ToEstimate(const Json& json) {
+  return {.rounds = json.at("rounds").get<size_t>(),
+          .ratio = json.at("ratio").get<double>(),
+          .sign = ToInterval(json.at("sign_interval")),
+          .bootstrap = ToInterval(json.at("bootstrap_interval"))};
+}
+
+Verdict ToVerdict(const std::string& name) {
+  for (const Verdict verdict :
+       {Verdict::kFaster, Verdict::kSlower, Verdict::kNoDifference,
+        Verdict::kNothingMeasurable}) {
+    if (runtime::VerdictName(verdict) == name) return verdict;
+  }
+  return Verdict::kTooFewRounds;
+}
 
 const ArmView& KernelView::arm(std::string_view wanted) const {
   return Find(arms, wanted);

@@ -83,6 +83,9 @@ struct ModelView {
 };
 ModelView ViewModel(const Json& report);
 
+runtime::PairedEstimate ToEstimate(const Json& json);
+runtime::Verdict ToVerdict(const std::string& name);
+
 }  // namespace addnorm::tool::html
 
 #endif  // ADDNORM_TOOL_HTML_BENCH_VIEW_H_

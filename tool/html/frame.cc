@@ -18,8 +18,8 @@ using Json = nlohmann::ordered_json;
 std::string FactValue(std::string_view key, const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (!key.ends_with("_bytes")) return value.dump();
-  const double bytes = value.get<double>();
-  return bytes > 0 ? BinaryBytes(bytes) : "unknown";
+  const auto bytes = value.get<uint64_t>();
+  return bytes > 0 ? FormatBytes(bytes) : "unknown";
 }
 
 std::string FactName(std::string_view key) {
@@ -49,9 +49,11 @@ std::string FactName(std::string_view key) {
 // All that the object says of the machine, whatever it is.
 std::string MachineList(const Json& machine) {
   std::string list = "<dl class=\"facts\">\n";
-  for (const auto& [key, value] : machine.items())
+  for (const auto& [key, value] : machine.items()) {
+    if (value.is_null()) continue;
     list += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n",
                         Escape(FactName(key)), Escape(FactValue(key, value)));
+  }
   return list + "</dl>\n";
 }
 

@@ -44,13 +44,19 @@ std::string Described(const std::vector<RatioRow>& rows) {
   return text;
 }
 
+// "3.1 %"; "not known" where too few rounds make no interval.
+std::string NoiseWord(double noise, size_t rounds) {
+  return rounds < runtime::kLeastRounds ? "not known"
+                                        : fmt::format("{:.1f} %", 100 * noise);
+}
+
 std::string RatioTable(const std::vector<RatioRow>& rows,
                        const std::string& caption) {
   TableData table{
       caption, "<>>>", {"case", "fused / unfused", "noise", "verdict"}, {}};
   for (const RatioRow& row : rows)
     table.rows.push_back({row.label, RatioText(row.estimate),
-                          fmt::format("{:.1f} %", 100 * row.noise),
+                          NoiseWord(row.noise, row.estimate.rounds),
                           std::string(runtime::VerdictName(row.verdict))});
   return Table(table);
 }
@@ -113,7 +119,8 @@ Bar ToBar(const KernelView& result, std::string_view name,
           .text = ShortSeconds(arm.seconds),
           .tip = fmt::format("{}: {}", arm.name, ShortSeconds(arm.seconds))};
   if (is_base) return bar;
-  bar.interval = arm.against_unfused.Widest();
+  if (arm.against_unfused.rounds >= runtime::kLeastRounds)
+    bar.interval = arm.against_unfused.Widest();
   bar.tip += fmt::format(", {} of unfused", RatioText(arm.against_unfused));
   return bar;
 }
@@ -153,8 +160,9 @@ std::string ArmsFigure(const KernelView& result, const std::string& id) {
   }
   return Figure(
       {result.name(),
-       fmt::format("{}. Limit: {}. Noise {:.1f} %; {} of {}, {} time.",
-                   Setting(result), result.limiter, 100 * result.noise,
+       fmt::format("{}. Limit: {}. Noise {}; {} of {}, {} time.",
+                   Setting(result), result.limiter,
+                   NoiseWord(result.noise, static_cast<size_t>(result.rounds)),
                    Plural(result.rounds, "round"), Plural(result.calls, "call"),
                    result.clock)},
       Render(chart), Table(ArmTable(result)));
@@ -252,12 +260,13 @@ std::string NumbersContent(const Kernels& cases) {
                   {}};
   for (const KernelView& result : cases) {
     for (const ArmView& arm : result.arms) {
+      const bool has_bytes = arm.bytes > 0;  // not of other runtimes' arms
       table.rows.push_back(
           {result.name(), Setting(result), arm.name, ShortSeconds(arm.seconds),
            fmt::format("{:.0f}",
                        1e9 * arm.seconds / static_cast<double>(result.rows)),
-           fmt::format("{:.1f}", arm.bandwidth / 1e9),
-           fmt::format("{:.0f} %", 100 * arm.share_of_best),
+           has_bytes ? fmt::format("{:.1f}", arm.bandwidth / 1e9) : "",
+           has_bytes ? fmt::format("{:.0f} %", 100 * arm.share_of_best) : "",
            arm.is_probe || IsBase(arm.name) ? ""
                                             : RatioText(arm.against_unfused),
            arm.base.empty() ? "" : RatioText(arm.same_stores)});

@@ -8,6 +8,7 @@
 #include "tool/html/charts.h"
 #include "tool/html/frame.h"
 #include "tool/html/markup.h"
+#include "tool/html/other_arms.h"
 #include "tool/html/page.h"
 #include "tool/report.h"
 
@@ -98,23 +99,33 @@ std::string MemoryFigure(const ModelView& model) {
       Render(chart), "");
 }
 
+// Of the arms whose memory was measured.
+std::string PeakText(const ModelView& model, std::string_view arm) {
+  if (arm == "unfused")
+    return FormatBytes(static_cast<uint64_t>(model.unfused_peak));
+  if (arm == "fused")
+    return FormatBytes(static_cast<uint64_t>(model.fused_peak));
+  return "";
+}
+
 std::string NumbersTable(const ModelView& model) {
   TableData table{"All arms",
                   "<<>>>>",
                   {"part", "arm", "time", "a site", "/ unfused", "peak memory"},
                   {}};
   for (const PartView& part : model.parts) {
+    const bool is_sites = part.what == "sites";
+    if (is_sites && model.sites == 0) continue;
     for (const ArmView& arm : part.arms) {
-      const bool is_sites = part.what == "sites";
-      const double peak =
-          arm.name == "fused" ? model.fused_peak : model.unfused_peak;
+      // Without sites it is the unfused model once more.
+      if (model.sites == 0 && arm.name == "fused") continue;
       table.rows.push_back(
           {Label(part), arm.name, ShortSeconds(arm.seconds),
            is_sites
                ? ShortSeconds(arm.seconds / static_cast<double>(model.sites))
                : "",
            arm.name == "unfused" ? "" : RatioText(arm.against_unfused),
-           is_sites ? "" : FormatBytes(static_cast<uint64_t>(peak))});
+           is_sites ? "" : PeakText(model, arm.name)});
     }
   }
   return Table(table);
@@ -141,15 +152,21 @@ std::string ModelPage(const Json& report) {
             .sections = {},
             .method = kModelMethod};
   if (!model.parts.empty()) {
-    page.sections = {
+    page.sections = {{"numbers", "All numbers", NumbersTable(model)}};
+    page.summary.points.push_back(UsagePoint({&report.at("usage")}));
+    for (Section& section : OtherSections({{"end to end", &report}}))
+      page.sections.insert(page.sections.end() - 1, std::move(section));
+  }
+  if (model.sites > 0) {
+    page.sections.insert(
+        page.sections.begin(),
         {"times", "Times and memory",
          Paragraph(Facts(model)) +
              Paragraph("The band is the noise, what unfused shows against "
                        "itself; what lies within it is a wash.") +
              Legend(BarKeys()) +
              SideBySide(RatiosFigure(model) + TimesFigure(model) +
-                        MemoryFigure(model))},
-        {"numbers", "All numbers", NumbersTable(model)}};
+                        MemoryFigure(model))});
   }
   return RenderPage(page, report);
 }

@@ -1,6 +1,7 @@
 // Copyright the onnx-addnorm authors
 // SPDX-License-Identifier: Apache-2.0
 #include "fmt/format.h"
+#include "tool/bench_model_report.h"
 #include "tool/bench_result.h"
 #include "tool/html/bench_words.h"
 #include "tool/report.h"
@@ -28,6 +29,11 @@ std::string Headline(const ModelView& model) {
   }
 }
 
+std::string Sentence(std::string text) {
+  if (text.starts_with("the ")) text[0] = 'T';
+  return text + ".";
+}
+
 SummaryPoint MemoryPoint(const ModelView& model) {
   const auto bytes = [](double count) {
     return FormatBytes(static_cast<uint64_t>(count));
@@ -51,6 +57,11 @@ Summary Summarize(const ModelView& model) {
   if (model.parts.empty())
     return {"Nothing to fuse: no residual Add with an RMSNorm in this model.",
             {}};
+  if (model.sites == 0)
+    return {
+        "Nothing to fuse: no residual Add with an RMSNorm in this model, "
+        "which was measured beside others.",
+        {}};
   const PartView &whole = model.parts[0], &sites = model.parts[1];
   Summary summary{.headline = Headline(model), .points = {}};
   auto& points = summary.points;
@@ -69,7 +80,15 @@ Summary Summarize(const ModelView& model) {
        model.has_same_bits
            ? "Fused and unfused give the same bits."
            : "Fused and unfused DIFFER: see “onnx-addnorm verify”."});
+  if (model.fused_before > 0)
+    points.push_back({"Note", Sentence(CameFusedText(model.fused_before))});
   points.push_back(MemoryPoint(model));
+  if (whole.verdict == Verdict::kTooFewRounds) {
+    points.push_back(
+        {"How sure", fmt::format("Not at all: {} make no interval.",
+                                 Plural(whole.rounds, "round"))});
+    return summary;
+  }
   points.push_back(
       {"How sure",
        fmt::format("Unfused timed against itself differs by {:.1f} % (A/A, the "

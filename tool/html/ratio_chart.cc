@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "tool/bench_result.h"
 #include "tool/html/charts.h"
 #include "tool/report.h"
 
@@ -62,10 +63,10 @@ std::string Words(const RatioRow& row) {
 }
 
 std::string Tip(const RatioRow& row) {
-  const Interval interval = row.estimate.Widest();
-  return fmt::format("{}: {:.3f} [{:.2f}, {:.2f}], noise {:.1f} %, {}",
-                     row.label, row.estimate.ratio, interval.low, interval.high,
-                     100 * row.noise, runtime::VerdictName(row.verdict));
+  const std::string start = row.label + ": " + RatioText(row.estimate);
+  if (row.verdict == Verdict::kTooFewRounds) return start + ", too few rounds";
+  return fmt::format("{}, noise {:.1f} %, {}", start, 100 * row.noise,
+                     runtime::VerdictName(row.verdict));
 }
 
 double LabelWidth(const RatioChart& chart) {
@@ -108,8 +109,9 @@ void DrawRow(Svg& svg, const RatioRow& row, const Scale& x, double y,
   svg.Text("label", {0, y + 4}, Anchor::kStart,
            Shorten(row.label, static_cast<size_t>(kMostLabel / kCharacter)));
   if (row.estimate.rounds > 0) {
-    svg.Whisker(fmt::format("whisker {}", look.classes), x.At(interval.low),
-                x.At(interval.high), y);
+    if (row.estimate.rounds >= runtime::kLeastRounds)
+      svg.Whisker(fmt::format("whisker {}", look.classes), x.At(interval.low),
+                  x.At(interval.high), y);
     svg.Mark(look.classes, look.shape, {x.At(row.estimate.ratio), y}, Tip(row));
   }
   svg.Text("value", {right, y + 4}, Anchor::kEnd, Words(row));
