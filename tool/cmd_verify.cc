@@ -3,6 +3,7 @@
 //
 // verify A B: is B exactly A?
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -52,10 +53,17 @@ std::string CommandOf(const Options& options) {
   std::string command = fmt::format("onnx-addnorm verify {}", options.a);
   if (!options.b.empty()) command += " " + options.b;
   if (!options.inputs.empty()) command += " --inputs " + options.inputs;
-  command += fmt::format(" --seed {}", options.seed);
+  // With files, 0 is what makes the inputs that have none.
+  if (options.inputs.empty() || options.seed != 0)
+    command += fmt::format(" --seed {}", options.seed);
   if (options.rounds) command += fmt::format(" --rounds {}", *options.rounds);
   for (const std::string& dim : options.dims) command += " --dim " + dim;
   if (!options.simd.empty()) command += " --simd " + options.simd;
+  if (options.max_ulps)
+    command += fmt::format(" --max-ulp {}", *options.max_ulps);
+  if (options.max_abs)
+    command += fmt::format(" --max-abs {}", *options.max_abs);
+  if (options.strict_nan) command += " --strict-nan";
   return command;
 }
 
@@ -72,7 +80,8 @@ std::string LimitsText(const Options& options) {
 
 // Differences that the user allows: of numbers, within each limit given.
 bool AreAllowed(const Verification& done, const Options& options) {
-  const runtime::Comparison& found = done.difference;
+  runtime::Comparison found = done.difference;
+  found.Add(done.apart.difference);
   const auto& differences = done.structure.differences;
   const bool has_limit = options.max_ulps || options.max_abs;
   return has_limit && done.kernels.is_equal() && !done.rounds.empty() &&
@@ -100,7 +109,11 @@ void Judge(const Verification& done, const Options& options, Answer& answer) {
   };
   switch (done.verdict) {
     case Verdict::kDifferent:
-      if (AreAllowed(done, options)) return Allow(options, answer);
+      if (AreAllowed(done, options)) {
+        Allow(options, answer);
+        if (!options.require_proof) return;
+        return no("equal within limits is no proof");
+      }
       return no(LimitsText(options).empty()
                     ? "the models differ"
                     : fmt::format("the models differ by more than {} allows",
@@ -141,6 +154,18 @@ void NoteReduction(const absl::Status& status, const Options& options,
   answer.json["reduced"] = options.reduce;
 }
 
+// What was asked for and not done, though there is a verdict.
+void WarnOfInputs(const Verification& done, const Options& options,
+                  Answer& answer) {
+  if (options.inputs.empty() || options.structure_only ||
+      !done.rounds.empty() || done.verdict == Verdict::kNotComparable)
+    return;
+  const std::string warning =
+      fmt::format("the given inputs could not be run: {}", done.run_reason);
+  spdlog::warn("{}", warning);
+  answer.json["warnings"] = {warning};
+}
+
 absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   ApplySimd(options.simd);
   VerifyRequest request;
@@ -170,11 +195,21 @@ absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   Answer answer;
   answer.text = ToText(done, names, session.terminal);
   answer.json = ToJson(done, names);
+  WarnOfInputs(done, options, answer);
   Judge(done, options, answer);
   if (!options.reduce.empty() && done.verdict == Verdict::kDifferent)
     NoteReduction(Reduce(a, b ? *b : a, done, request.inputs, options.reduce),
                   options, answer);
   return answer;
+}
+
+// "" for a finite number from 0 on; CLI11's own check takes NaN.
+std::string CheckLimit(const std::string& text) {
+  double limit = 0;
+  if (CLI::detail::lexical_cast(text, limit) && std::isfinite(limit) &&
+      limit >= 0)
+    return "";
+  return fmt::format("{} is not a number from 0 on", ir::Printable(text));
 }
 
 constexpr const char* kExamples = R"(Examples:
@@ -190,7 +225,8 @@ Run: both side by side; what they share is computed once.
 Verdicts: proven (same structure: equal for all inputs), equal on what was run
 (exit 0, with --require-proof 1), different (1), not comparable (3). There is no
 tolerance unless --max-ulp or --max-abs gives one: within each limit that is
-given, "different" is exit 0, and said to be not bit-exact.)";
+given, "different" is exit 0, and said to be not bit-exact; with --require-proof
+it stays 1.)";
 
 }  // namespace
 
@@ -221,25 +257,30 @@ RunFunction AddVerify(CLI::App& app) {
       ->option_text("N")
       ->check(CLI::Range(1, kMostThreads));
   AddSimdOption(app, options->simd);
-  app.add_option("--max-ulp", options->max_ulps,
-                 "Allow results to differ by so many units in the last place")
-      ->option_text("N")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 62));
-  app.add_option("--max-abs", options->max_abs,
-                 "Allow results to differ by so much")
-      ->option_text("X")
-      ->check(CLI::NonNegativeNumber);
+  auto* max_ulp =
+      app.add_option(
+             "--max-ulp", options->max_ulps,
+             "Allow results to differ by so many units in the last place")
+          ->option_text("N")
+          ->check(CLI::Range(int64_t{0}, int64_t{1} << 62));
+  auto* max_abs = app.add_option("--max-abs", options->max_abs,
+                                 "Allow results to differ by so much")
+                      ->option_text("X")
+                      ->check(CheckLimit);
   app.add_flag("--strict-nan", options->strict_nan,
                "What may change payloads of NaN is a difference: swapped\n"
                "operands of Add or Mul");
   app.add_flag("--require-proof", options->require_proof,
-               "Equal on what was run is not enough");
+               "Equal on what was run, or within limits, is not enough");
   app.add_option(
          "--reduce", options->reduce,
          "On a difference, write the smallest models that show it, and\n"
          "their inputs, to a new folder")
       ->option_text("DIR");
-  app.add_flag("--structure-only", options->structure_only, "Run nothing");
+  // Limits are of results, and there are none.
+  app.add_flag("--structure-only", options->structure_only, "Run nothing")
+      ->excludes(max_ulp)
+      ->excludes(max_abs);
   return [options](const Session& session) { return Run(*options, session); };
 }
 

@@ -65,6 +65,12 @@ Json ToJson(const Comparison& comparison) {
   json["expected"] = comparison.expected;
   json["found"] = comparison.found;
   json["max_ulps"] = comparison.max_ulps;
+  const runtime::UlpPlace& place = comparison.max_ulps_place;
+  if (comparison.different > 0) {
+    json["max_ulps_place"] = {{"at", place.at},
+                              {"expected", place.expected},
+                              {"found", place.found}};
+  }
   Json ulps = Json::object();
   for (size_t i = 0; i < runtime::kUlpClasses; ++i) {
     if (comparison.ulps[i] > 0)
@@ -137,8 +143,10 @@ Json RoundJson(const Verification& done, const Round& round) {
 Json ApartJson(const ApartRound& apart) {
   if (!apart.reason.empty())
     return {{"compared", false}, {"reason", apart.reason}};
-  return {
-      {"compared", true}, {"nodes_b", apart.b_nodes}, {"words", apart.words}};
+  return {{"compared", true},
+          {"nodes_b", apart.b_nodes},
+          {"words", apart.difference.elements},
+          {"different", apart.difference.different}};
 }
 
 Json RunJson(const Verification& done) {
@@ -146,7 +154,8 @@ Json RunJson(const Verification& done) {
   for (const Round& round : done.rounds)
     rounds.push_back(RoundJson(done, round));
   Json json = {{"compared", !done.rounds.empty()},
-               {"words", done.words},
+               {"words", done.difference.elements},
+               {"different", done.difference.different},
                {"rounds", std::move(rounds)}};
   if (!done.rounds.empty()) json["only_weights_shared"] = ApartJson(done.apart);
   if (!done.run_reason.empty()) json["reason"] = done.run_reason;

@@ -56,6 +56,24 @@ class OptionsTest(VerifyTest):
         same = self.verify(original, self.folder / "out.onnx", "--structure-only", status=0)
         self.assertEqual(same["verdict"], "proven")
 
+    def test_limits_need_a_run(self):
+        original, _, path = self.fuse("variants/norm/divide")
+        for limit in ("--max-ulp", "--max-abs"):
+            done = addnorm.run("verify", original, path, "--structure-only", limit, "1")
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertIn(limit, done.stderr)
+            self.assertIn("--structure-only", done.stderr)
+
+    def test_an_absolute_limit_is_a_finite_number_from_0_on(self):
+        original, _, path = self.fuse("variants/norm/divide")
+        for limit in ("nan", "inf", "-1", "-inf", "1e999", "x", ""):
+            done = addnorm.run("verify", original, path, f"--max-abs={limit}")
+            self.assertEqual(done.returncode, 2, limit)
+            self.assertIn("--max-abs", done.stderr)
+            self.assertLess(max(map(len, done.stderr.splitlines())), 100)
+        for limit in ("0", "0.5", "1e-30"):
+            self.verify(original, path, "--max-abs", limit, status=0)
+
     def test_threads_do_not_matter(self):
         original, path = self.mutant("llama-torchscript-f32", mutants.wrong_axis)
         for other, status in [(path, 1), (self.folder / "out.onnx", 0)]:
@@ -103,7 +121,7 @@ class ReportTest(VerifyTest):
         self.assertEqual(set(report["structure"]), {"compared", "equal", "differences", "more", "swapped_operands"})
         self.assertEqual(set(report["kernels"]), {"compared", "words", "calls_left_out", "targets", "results"})
         self.assertEqual(set(report["kernels"]["results"][0]), {"op", "rows", "has_kernel", "comparison"})
-        self.assertEqual(set(report["run"]), {"compared", "words", "rounds", "only_weights_shared"})
+        self.assertEqual(set(report["run"]), {"compared", "words", "different", "rounds", "only_weights_shared"})
         self.assertEqual(set(report["run"]["rounds"][0]),
                          {"seed", "scale", "dims", "nodes_a", "nodes_b", "outputs", "own_values"})
         mutants.wrong_axis(fused)
@@ -111,7 +129,7 @@ class ReportTest(VerifyTest):
         self.assertEqual(list(report)[2], "error")
         output = report["run"]["rounds"][0]["outputs"][0]
         self.assertEqual(set(output), {"name", "words", "different", "nan_payloads", "first_index", "first_at",
-                                       "expected", "found", "max_ulps", "ulps", "max_abs"})
+                                       "expected", "found", "max_ulps", "max_ulps_place", "ulps", "max_abs"})
         self.assertEqual(output["name"], fused.graph.output[0].name)
         self.assertEqual(set(output["max_abs"]), {"value", "at", "expected", "found"})
         self.assertRegex(output["found"], r"^0x[0-9a-f]{8} \(.*\)$")
@@ -150,13 +168,81 @@ class ReportTest(VerifyTest):
                 report = self.verify(original, other, "--inputs", self.folder / "in", *limit, status=status)
                 self.assertEqual(report["verdict"], "different")
                 self.assertEqual(report.get("allowed", {}).get("bit_exact"), None if status else False)
+        report = self.verify(original, other, "--max-abs", "1e30", "--require-proof", status=1)
+        self.assertEqual(report["error"], "equal within limits is no proof")
+        self.verify(original, original, "--max-abs", "1e30", "--require-proof", status=0)
         allowed = addnorm.run("verify", original, other, "--max-abs", "1e30").stdout
         self.assertIn("  allowed    by --max-abs 1e+30: equal within limits is not bit-exact\n", allowed)
+
+    def test_differences_are_counted_among_the_words_of_the_same_runs(self):
+        original, path = save(load("llama-dynamo-f16"), self.folder / "in.onnx"), self.folder / "skip.onnx"
+        self.assertEqual(addnorm.run("optimize", original, path, "--target", "ort").returncode, 0)
+        run = self.verify(original, path, status=1)["run"]
+        compared = [c for r in run["rounds"] for c in r["outputs"] + [v for v in r["own_values"] if v["are_twins"]]]
+        for field in ("words", "different"):
+            self.assertEqual(run[field], sum(c[field] for c in compared))
+        apart = run["only_weights_shared"]
+        self.assertTrue(0 < apart["different"] <= apart["words"], apart)
+        text = addnorm.run("verify", original, path).stdout
+        # The count of all is not of the value that differs first.
+        self.assertRegex(text, rf"\n  differ     side by side: {run['different']} of {run['words']} words differ, by [^\n]*"
+                               rf"\n             only weights shared: {apart['different']} of {apart['words']} words "
+                               r"differ, by [^\n]*\n  first      ")
+        self.assertRegex(text, r"\n  first      [^\n]*\n             \[0,0,0\]: [^\n]*\n  outputs ")
+
+    def test_the_places_of_both_largest_distances(self):
+        """Near 0 a small difference is many ULPs."""
+        model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 18]>
+            g (float[3] x) => (float[3] y) <float[3] k = {0.0, 1.0, 64.0}> { y = Mul(x, k) }""")
+        original = save(model, self.folder / "a.onnx")
+        model.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.array([2**-20, 1, 64.5], np.float32), "k"))
+        other = save(model, self.folder / "b.onnx")
+        (self.folder / "in").mkdir()
+        np.save(self.folder / "in/x.npy", np.ones(3, np.float32))
+        arguments = [original, other, "--inputs", self.folder / "in"]
+        (output,) = self.verify(*arguments, status=1)["run"]["rounds"][0]["outputs"]
+        # The bits of 2^-20, as from 0 on every float is one more.
+        self.assertEqual(output["max_ulps"], (127 - 20) << 23)
+        self.assertEqual(output["max_ulps_place"], {"at": [0], "expected": "0", "found": "9.536743e-07"})
+        self.assertEqual(output["max_abs"], {"value": 0.5, "at": [2], "expected": "64", "found": "64.5"})
+        text = " ".join(addnorm.run("verify", *arguments).stdout.split())
+        self.assertIn(f"by at most {output['max_ulps']} ULPs (at [0]: 9.536743e-07, expected 0) and 0.5 "
+                      "(at [2]: 64.5, expected 64)", text)
+
+    def test_one_node_and_one_ulp(self):
+        model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 18]>
+            g (float[2] x) => (float[2] y) <float[2] k = {1, 1}> { y = Add(x, k) }""")
+        original = save(model, self.folder / "a.onnx")
+        k = np.array([1, np.nextafter(np.float32(1), np.float32(2))], np.float32)
+        model.graph.initializer[0].CopyFrom(numpy_helper.from_array(k, "k"))
+        other = save(model, self.folder / "b.onnx")
+        (self.folder / "in").mkdir()
+        np.save(self.folder / "in/x.npy", np.zeros(2, np.float32))
+        text = addnorm.run("verify", original, other, "--inputs", self.folder / "in", "-v").stdout
+        self.assertIn("1 of 2 words differ, by at most 1 ULP and ", text)
+        self.assertIn(" 1 ULP: 1\n", text)
+        text = addnorm.run("verify", original, original).stdout
+        self.assertRegex(" ".join(text.split()), r"1 node of B computes \d+ words by itself")
 
     def test_limits_do_not_allow_another_interface(self):
         original, fused, _ = self.fuse("variants/norm/divide")
         mutants.call(fused).output[0] = fused.graph.output[0].name = "other"
         self.verify(original, save(fused, self.folder / "mutant.onnx"), "--max-ulp", "5", "--max-abs", "5", status=1)
+
+    def test_the_command_finds_the_same_again(self):
+        original, fused, _ = self.fuse("variants/norm/divide")
+        mutants.wrong_axis(fused)
+        path, data = save(fused, self.folder / "mutant.onnx"), self.folder / "in"
+        data.mkdir()
+        np.save(data / "residual.npy", np.arange(8, dtype=np.float32).reshape(1, 2, 4))
+        limits = ["--max-ulp", "1", "--max-abs", "1e-30", "--strict-nan"]
+        for options in [["--seed", "0", *limits], ["--inputs", str(data)], ["--inputs", str(data), "--seed", "3"],
+                        ["--inputs", str(data), *limits]]:
+            with self.subTest(options):
+                report = self.verify(original, path, *options, status=1)
+                self.assertEqual(report["command"], " ".join(["onnx-addnorm verify", str(original), str(path), *options]))
+                again = self.verify(*report["command"].split()[2:], status=1)
+                self.assertEqual(again, report)
 
     def test_the_histogram_is_shown_on_request(self):
         original, fused, _ = self.fuse("llama-dynamo-f16")
@@ -186,6 +272,21 @@ class ReportTest(VerifyTest):
         self.assertEqual((done.returncode, done.stderr), (0, "warning: --rounds 5: one round is run, as --inputs has "
                                                           "the same files for each\n"))
         self.assertEqual(addnorm.run("verify", original, path, "--inputs", self.folder / "in").stderr, "")
+
+    def test_given_inputs_that_cannot_be_run_are_a_warning(self):
+        original, _, path = self.fuse("llama-dynamo-f16")
+        model, data = load("llama-dynamo-f16"), self.folder / "in"
+        data.mkdir()
+        ids = next(i for i in model.graph.input if i.type.tensor_type.elem_type == onnx.TensorProto.INT64)
+        np.save(data / f"{ids.name}.npy", np.full((2, 7), 10**6, np.int64))
+        done = addnorm.run("verify", original, path, "--inputs", data, "--json")
+        report = json.loads(done.stdout)
+        self.assertEqual((done.returncode, report["verdict"]), (0, "proven"), done.stderr)
+        (warning,) = report["warnings"]
+        self.assertRegex(warning, "^the given inputs could not be run: A: .*1000000")
+        self.assertEqual(done.stderr, f"warning: {warning}\n")
+        quiet = addnorm.run("verify", original, path, "--inputs", data, "--structure-only")
+        self.assertEqual((quiet.returncode, quiet.stderr), (0, ""))
 
     def test_a_guess_that_fails(self):
         text = """<ir_version: 8, opset_import: ["" : 17]> g (float[n, s] a) => (float[n, s] y)
