@@ -72,7 +72,8 @@ std::string LimitsText(const Options& options) {
 
 // Differences that the user allows: of numbers, within each limit given.
 bool AreAllowed(const Verification& done, const Options& options) {
-  const runtime::Comparison& found = done.difference;
+  runtime::Comparison found = done.difference;
+  found.Add(done.apart.difference);
   const auto& differences = done.structure.differences;
   const bool has_limit = options.max_ulps || options.max_abs;
   return has_limit && done.kernels.is_equal() && !done.rounds.empty() &&

@@ -143,7 +143,8 @@ class Verifier {
   absl::Status RunRounds();
   absl::Status RunRound(runtime::LockStep& lock_step, int round);
   absl::Status RunApart(Executor& a, Executor& b, const runtime::Twins& twins);
-  void Summarise(const runtime::LockStepResult& ran, int round, int64_t& words);
+  void Summarise(const runtime::LockStepResult& ran, int round,
+                 Comparison& difference);
 
   const LoadedModel& a_;
   const LoadedModel& b_;
@@ -194,7 +195,7 @@ absl::Status Verifier::CompareKernels() {
 }
 
 void Verifier::Summarise(const runtime::LockStepResult& ran, int round,
-                         int64_t& words) {
+                         Comparison& difference) {
   const auto see = [&](const Comparison& comparison, const ir::Value* value,
                        const ir::Value* expected, const std::string& place) {
     if (!result_.first_place.empty() || comparison.is_equal()) return;
@@ -204,22 +205,18 @@ void Verifier::Summarise(const runtime::LockStepResult& ran, int round,
     result_.first_expected = expected;
     result_.first_round = round;
   };
-  const auto add = [&](const Comparison& comparison) {
-    result_.difference.Add(comparison);
-    words += comparison.elements;
-  };
   for (const runtime::ValueComparison& own : ran.own) {
     see(own.comparison, own.value, own.expected, PlaceOf(own));
-    if (own.are_twins) add(own.comparison);
+    if (own.are_twins) difference.Add(own.comparison);
   }
   for (size_t i = 0; i < ran.outputs.size(); ++i) {
     const ir::Value* output = b_.model->graph.outputs()[i];
     see(ran.outputs[i], output, a_.model->graph.outputs()[i],
         fmt::format("output '{}'", ir::Printable(output->name())));
-    add(ran.outputs[i]);
+    difference.Add(ran.outputs[i]);
   }
   // Counterparts that differ without a consequence are no difference.
-  if (result_.difference.is_equal()) {
+  if (result_.is_equal_on_runs()) {
     result_.first_place.clear();
     result_.first_value = nullptr;
   }
@@ -249,7 +246,7 @@ absl::Status Verifier::RunRound(runtime::LockStep& lock_step, int round) {
   done.result = *std::move(ran);
   if (round == 0)
     cpu_seconds_ = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-  Summarise(done.result, round, result_.words);
+  Summarise(done.result, round, result_.difference);
   result_.rounds.push_back(std::move(done));
   return absl::OkStatus();
 }
@@ -272,7 +269,7 @@ absl::Status Verifier::RunApart(Executor& a, Executor& b,
   runtime::LockStep lock_step(a, b, checked);
   ASSIGN_OR_RETURN(const runtime::LockStepResult ran,
                    lock_step.Run(gathered.tensors, runtime::Sharing::kWeights));
-  Summarise(ran, 0, result_.apart.words);
+  Summarise(ran, 0, result_.apart.difference);
   result_.apart.b_nodes = ran.b_nodes;
   return absl::OkStatus();
 }
@@ -325,6 +322,7 @@ absl::Status Verifier::CompareRuns() {
 
 Verdict Verifier::Decide() const {
   if (!result_.difference.is_equal_but_for_nans() ||
+      !result_.apart.difference.is_equal_but_for_nans() ||
       !result_.kernels.is_equal())
     return Verdict::kDifferent;
   // Then it is not the same, whatever the structure says.

@@ -56,7 +56,8 @@ struct ApartRound {
   // "" if it was run; else why it was not.
   std::string reason;
   int64_t b_nodes = 0;
-  int64_t words = 0;  // of all values of B that A has too
+  // Of all values of B that A has too.
+  runtime::Comparison difference;
 };
 
 struct Verification {
@@ -72,9 +73,8 @@ struct Verification {
   std::vector<Round> rounds;
   ApartRound apart;
   std::vector<std::string> output_names;  // of B
-  // Words of outputs and of results of B's own nodes, compared in all rounds.
-  int64_t words = 0;
-  // All differences of the runs together.
+  // Of outputs and of results of B's own nodes, all rounds together; the round
+  // apart has its own.
   runtime::Comparison difference;
   // Where values first differ, in B's order: a place in B, and what is there.
   std::string first_place;
@@ -85,7 +85,11 @@ struct Verification {
 
   // Equal but for payloads of NaN: by swapped operands, or as the runs showed.
   bool has_nan_note() const {
-    return !structure.swaps.empty() || difference.nan_payloads > 0;
+    return !structure.swaps.empty() || difference.nan_payloads > 0 ||
+           apart.difference.nan_payloads > 0;
+  }
+  bool is_equal_on_runs() const {
+    return difference.is_equal() && apart.difference.is_equal();
   }
 };
 

@@ -34,6 +34,7 @@ Style StyleOf(Verdict verdict) {
 }
 
 std::string UlpsText(uint64_t ulps) {
+  if (ulps == 1) return "1 ULP";
   return ulps == std::numeric_limits<uint64_t>::max()
              ? "more ULPs than can be counted"
              : fmt::format("{} ULPs", ulps);
@@ -115,9 +116,10 @@ std::string ApartText(const ApartRound& apart) {
   if (!apart.reason.empty())
     return fmt::format("no round with only weights shared: {}", apart.reason);
   return fmt::format(
-      "1 round with only weights shared: {} of B compute {} words by "
-      "themselves",
-      Plural(apart.b_nodes, "node"), apart.words);
+      "1 round with only weights shared: {} of B {} {} words by {}",
+      Plural(apart.b_nodes, "node"),
+      apart.b_nodes == 1 ? "computes" : "compute", apart.difference.elements,
+      apart.b_nodes == 1 ? "itself" : "themselves");
 }
 
 std::string RunText(const Verification& done, size_t width) {
@@ -134,8 +136,8 @@ std::string RunText(const Verification& done, size_t width) {
   std::string text = fmt::format(
       "  run        {} side by side, {} words compared; {} of B run "
       "separately\n",
-      Plural(static_cast<int64_t>(done.rounds.size()), "round"), done.words,
-      Plural(first.b_nodes, "node"));
+      Plural(static_cast<int64_t>(done.rounds.size()), "round"),
+      done.difference.elements, Plural(first.b_nodes, "node"));
   if (!done.run_reason.empty())
     text += Paragraph("             ", done.run_reason, width) + hint;
   return text + Paragraph("             ", ApartText(done.apart), width);
@@ -199,31 +201,43 @@ std::string UlpClassesText(const Comparison& found) {
   std::string text;
   for (size_t i = 0; i < runtime::kUlpClasses; ++i) {
     if (found.ulps[i] == 0) continue;
-    text += fmt::format("               {:>12} ULPs: {}\n",
-                        runtime::UlpClassName(i), found.ulps[i]);
+    text +=
+        fmt::format("               {:>12} ULP{}: {}\n",
+                    runtime::UlpClassName(i), i == 0 ? "" : "s", found.ulps[i]);
   }
   return text;
 }
 
+// How many words differ of those that a set of runs compared.
+std::string CountText(const char* lead, const Comparison& found,
+                      const char* runs, size_t width) {
+  std::string text =
+      fmt::format("{} of {} words differ", found.different, found.elements);
+  if (found.different > 0) text += ", " + DistanceText(found);
+  if (found.nan_payloads > 0)
+    text += fmt::format(", {} with another payload",
+                        Plural(found.nan_payloads, "NaN"));
+  return Paragraph(lead, fmt::format("{}: {}", runs, text), width);
+}
+
 std::string DifferenceText(const Verification& done, const VerifyNames& names,
                            size_t width) {
-  const Comparison& found = done.difference;
-  if (found.is_equal()) return "";
+  if (done.is_equal_on_runs()) return "";
+  std::string text =
+      CountText("  differ     ", done.difference, "side by side", width);
+  if (names.shows_ulps || names.is_verbose)
+    text += UlpClassesText(done.difference);
+  if (done.apart.reason.empty())
+    text += CountText("             ", done.apart.difference,
+                      "only weights shared", width);
   const std::string mismatch =
       done.first.mismatch.empty() ? "" : " " + done.first.mismatch;
-  std::string text =
-      Paragraph("  first      ", done.first_place + mismatch, width);
+  text += Paragraph("  first      ", done.first_place + mismatch, width);
   if (mismatch.empty()) {
     text += fmt::format("             {}: {}, expected {}\n",
                         PlaceText(done.first.first_at), done.first.found,
                         done.first.expected);
   }
-  text += fmt::format("             {} of {} words differ, {}\n",
-                      found.different, done.words, DistanceText(found));
-  if (names.shows_ulps || names.is_verbose) text += UlpClassesText(found);
-  if (found.nan_payloads > 0)
-    text += fmt::format("             {} NaNs with another payload\n",
-                        found.nan_payloads);
   text += OutputsText(done, names, width);
   return text + fmt::format("  again      {}\n", names.command);
 }

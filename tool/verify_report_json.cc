@@ -137,8 +137,10 @@ Json RoundJson(const Verification& done, const Round& round) {
 Json ApartJson(const ApartRound& apart) {
   if (!apart.reason.empty())
     return {{"compared", false}, {"reason", apart.reason}};
-  return {
-      {"compared", true}, {"nodes_b", apart.b_nodes}, {"words", apart.words}};
+  return {{"compared", true},
+          {"nodes_b", apart.b_nodes},
+          {"words", apart.difference.elements},
+          {"different", apart.difference.different}};
 }
 
 Json RunJson(const Verification& done) {
@@ -146,7 +148,8 @@ Json RunJson(const Verification& done) {
   for (const Round& round : done.rounds)
     rounds.push_back(RoundJson(done, round));
   Json json = {{"compared", !done.rounds.empty()},
-               {"words", done.words},
+               {"words", done.difference.elements},
+               {"different", done.difference.different},
                {"rounds", std::move(rounds)}};
   if (!done.rounds.empty()) json["only_weights_shared"] = ApartJson(done.apart);
   if (!done.run_reason.empty()) json["reason"] = done.run_reason;

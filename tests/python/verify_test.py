@@ -103,7 +103,7 @@ class ReportTest(VerifyTest):
         self.assertEqual(set(report["structure"]), {"compared", "equal", "differences", "more", "swapped_operands"})
         self.assertEqual(set(report["kernels"]), {"compared", "words", "calls_left_out", "targets", "results"})
         self.assertEqual(set(report["kernels"]["results"][0]), {"op", "rows", "has_kernel", "comparison"})
-        self.assertEqual(set(report["run"]), {"compared", "words", "rounds", "only_weights_shared"})
+        self.assertEqual(set(report["run"]), {"compared", "words", "different", "rounds", "only_weights_shared"})
         self.assertEqual(set(report["run"]["rounds"][0]),
                          {"seed", "scale", "dims", "nodes_a", "nodes_b", "outputs", "own_values"})
         mutants.wrong_axis(fused)
@@ -152,6 +152,37 @@ class ReportTest(VerifyTest):
                 self.assertEqual(report.get("allowed", {}).get("bit_exact"), None if status else False)
         allowed = addnorm.run("verify", original, other, "--max-abs", "1e30").stdout
         self.assertIn("  allowed    by --max-abs 1e+30: equal within limits is not bit-exact\n", allowed)
+
+    def test_differences_are_counted_among_the_words_of_the_same_runs(self):
+        original, path = save(load("llama-dynamo-f16"), self.folder / "in.onnx"), self.folder / "skip.onnx"
+        self.assertEqual(addnorm.run("optimize", original, path, "--target", "ort").returncode, 0)
+        run = self.verify(original, path, status=1)["run"]
+        compared = [c for r in run["rounds"] for c in r["outputs"] + [v for v in r["own_values"] if v["are_twins"]]]
+        for field in ("words", "different"):
+            self.assertEqual(run[field], sum(c[field] for c in compared))
+        apart = run["only_weights_shared"]
+        self.assertTrue(0 < apart["different"] <= apart["words"], apart)
+        text = addnorm.run("verify", original, path).stdout
+        # The count of all is not of the value that differs first.
+        self.assertRegex(text, rf"\n  differ     side by side: {run['different']} of {run['words']} words differ, by [^\n]*"
+                               rf"\n             only weights shared: {apart['different']} of {apart['words']} words "
+                               r"differ, by [^\n]*\n  first      ")
+        self.assertRegex(text, r"\n  first      [^\n]*\n             \[0,0,0\]: [^\n]*\n  outputs ")
+
+    def test_one_node_and_one_ulp(self):
+        model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 18]>
+            g (float[2] x) => (float[2] y) <float[2] k = {1, 1}> { y = Add(x, k) }""")
+        original = save(model, self.folder / "a.onnx")
+        k = np.array([1, np.nextafter(np.float32(1), np.float32(2))], np.float32)
+        model.graph.initializer[0].CopyFrom(numpy_helper.from_array(k, "k"))
+        other = save(model, self.folder / "b.onnx")
+        (self.folder / "in").mkdir()
+        np.save(self.folder / "in/x.npy", np.zeros(2, np.float32))
+        text = addnorm.run("verify", original, other, "--inputs", self.folder / "in", "-v").stdout
+        self.assertIn("1 of 2 words differ, by at most 1 ULP and ", text)
+        self.assertIn(" 1 ULP: 1\n", text)
+        text = addnorm.run("verify", original, original).stdout
+        self.assertRegex(" ".join(text.split()), r"1 node of B computes \d+ words by itself")
 
     def test_limits_do_not_allow_another_interface(self):
         original, fused, _ = self.fuse("variants/norm/divide")
