@@ -101,7 +101,11 @@ void Judge(const Verification& done, const Options& options, Answer& answer) {
   };
   switch (done.verdict) {
     case Verdict::kDifferent:
-      if (AreAllowed(done, options)) return Allow(options, answer);
+      if (AreAllowed(done, options)) {
+        Allow(options, answer);
+        if (!options.require_proof) return;
+        return no("equal within limits is no proof");
+      }
       return no(LimitsText(options).empty()
                     ? "the models differ"
                     : fmt::format("the models differ by more than {} allows",
@@ -191,7 +195,8 @@ Run: both side by side; what they share is computed once.
 Verdicts: proven (same structure: equal for all inputs), equal on what was run
 (exit 0, with --require-proof 1), different (1), not comparable (3). There is no
 tolerance unless --max-ulp or --max-abs gives one: within each limit that is
-given, "different" is exit 0, and said to be not bit-exact.)";
+given, "different" is exit 0, and said to be not bit-exact; with --require-proof
+it stays 1.)";
 
 }  // namespace
 
@@ -234,7 +239,7 @@ RunFunction AddVerify(CLI::App& app) {
                "What may change payloads of NaN is a difference: swapped\n"
                "operands of Add or Mul");
   app.add_flag("--require-proof", options->require_proof,
-               "Equal on what was run is not enough");
+               "Equal on what was run, or within limits, is not enough");
   app.add_option(
          "--reduce", options->reduce,
          "On a difference, write the smallest models that show it, and\n"

@@ -150,6 +150,9 @@ class ReportTest(VerifyTest):
                 report = self.verify(original, other, "--inputs", self.folder / "in", *limit, status=status)
                 self.assertEqual(report["verdict"], "different")
                 self.assertEqual(report.get("allowed", {}).get("bit_exact"), None if status else False)
+        report = self.verify(original, other, "--max-abs", "1e30", "--require-proof", status=1)
+        self.assertEqual(report["error"], "equal within limits is no proof")
+        self.verify(original, original, "--max-abs", "1e30", "--require-proof", status=0)
         allowed = addnorm.run("verify", original, other, "--max-abs", "1e30").stdout
         self.assertIn("  allowed    by --max-abs 1e+30: equal within limits is not bit-exact\n", allowed)
 
