@@ -146,6 +146,18 @@ void NoteReduction(const absl::Status& status, const Options& options,
   answer.json["reduced"] = options.reduce;
 }
 
+// What was asked for and not done, though there is a verdict.
+void WarnOfInputs(const Verification& done, const Options& options,
+                  Answer& answer) {
+  if (options.inputs.empty() || options.structure_only ||
+      !done.rounds.empty() || done.verdict == Verdict::kNotComparable)
+    return;
+  const std::string warning =
+      fmt::format("the given inputs could not be run: {}", done.run_reason);
+  spdlog::warn("{}", warning);
+  answer.json["warnings"] = {warning};
+}
+
 absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   ApplySimd(options.simd);
   VerifyRequest request;
@@ -175,6 +187,7 @@ absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   Answer answer;
   answer.text = ToText(done, names, session.terminal);
   answer.json = ToJson(done, names);
+  WarnOfInputs(done, options, answer);
   Judge(done, options, answer);
   if (!options.reduce.empty() && done.verdict == Verdict::kDifferent)
     NoteReduction(Reduce(a, b ? *b : a, done, request.inputs, options.reduce),

@@ -221,6 +221,21 @@ class ReportTest(VerifyTest):
                                                           "the same files for each\n"))
         self.assertEqual(addnorm.run("verify", original, path, "--inputs", self.folder / "in").stderr, "")
 
+    def test_given_inputs_that_cannot_be_run_are_a_warning(self):
+        original, _, path = self.fuse("llama-dynamo-f16")
+        model, data = load("llama-dynamo-f16"), self.folder / "in"
+        data.mkdir()
+        ids = next(i for i in model.graph.input if i.type.tensor_type.elem_type == onnx.TensorProto.INT64)
+        np.save(data / f"{ids.name}.npy", np.full((2, 7), 10**6, np.int64))
+        done = addnorm.run("verify", original, path, "--inputs", data, "--json")
+        report = json.loads(done.stdout)
+        self.assertEqual((done.returncode, report["verdict"]), (0, "proven"), done.stderr)
+        (warning,) = report["warnings"]
+        self.assertRegex(warning, "^the given inputs could not be run: A: .*1000000")
+        self.assertEqual(done.stderr, f"warning: {warning}\n")
+        quiet = addnorm.run("verify", original, path, "--inputs", data, "--structure-only")
+        self.assertEqual((quiet.returncode, quiet.stderr), (0, ""))
+
     def test_a_guess_that_fails(self):
         text = """<ir_version: 8, opset_import: ["" : 17]> g (float[n, s] a) => (float[n, s] y)
             <float[3] w = {1, 2, 3}> { [odd] y = %s(a, w) }"""
