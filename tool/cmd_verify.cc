@@ -52,10 +52,17 @@ std::string CommandOf(const Options& options) {
   std::string command = fmt::format("onnx-addnorm verify {}", options.a);
   if (!options.b.empty()) command += " " + options.b;
   if (!options.inputs.empty()) command += " --inputs " + options.inputs;
-  command += fmt::format(" --seed {}", options.seed);
+  // With files, 0 is what makes the inputs that have none.
+  if (options.inputs.empty() || options.seed != 0)
+    command += fmt::format(" --seed {}", options.seed);
   if (options.rounds) command += fmt::format(" --rounds {}", *options.rounds);
   for (const std::string& dim : options.dims) command += " --dim " + dim;
   if (!options.simd.empty()) command += " --simd " + options.simd;
+  if (options.max_ulps)
+    command += fmt::format(" --max-ulp {}", *options.max_ulps);
+  if (options.max_abs)
+    command += fmt::format(" --max-abs {}", *options.max_abs);
+  if (options.strict_nan) command += " --strict-nan";
   return command;
 }
 

@@ -192,6 +192,21 @@ class ReportTest(VerifyTest):
         mutants.call(fused).output[0] = fused.graph.output[0].name = "other"
         self.verify(original, save(fused, self.folder / "mutant.onnx"), "--max-ulp", "5", "--max-abs", "5", status=1)
 
+    def test_the_command_finds_the_same_again(self):
+        original, fused, _ = self.fuse("variants/norm/divide")
+        mutants.wrong_axis(fused)
+        path, data = save(fused, self.folder / "mutant.onnx"), self.folder / "in"
+        data.mkdir()
+        np.save(data / "residual.npy", np.arange(8, dtype=np.float32).reshape(1, 2, 4))
+        limits = ["--max-ulp", "1", "--max-abs", "1e-30", "--strict-nan"]
+        for options in [["--seed", "0", *limits], ["--inputs", str(data)], ["--inputs", str(data), "--seed", "3"],
+                        ["--inputs", str(data), *limits]]:
+            with self.subTest(options):
+                report = self.verify(original, path, *options, status=1)
+                self.assertEqual(report["command"], " ".join(["onnx-addnorm verify", str(original), str(path), *options]))
+                again = self.verify(*report["command"].split()[2:], status=1)
+                self.assertEqual(again, report)
+
     def test_the_histogram_is_shown_on_request(self):
         original, fused, _ = self.fuse("llama-dynamo-f16")
         mutants.wrong_axis(fused)
