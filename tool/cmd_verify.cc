@@ -247,14 +247,16 @@ RunFunction AddVerify(CLI::App& app) {
       ->option_text("N")
       ->check(CLI::Range(1, kMostThreads));
   AddSimdOption(app, options->simd);
-  app.add_option("--max-ulp", options->max_ulps,
-                 "Allow results to differ by so many units in the last place")
-      ->option_text("N")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 62));
-  app.add_option("--max-abs", options->max_abs,
-                 "Allow results to differ by so much")
-      ->option_text("X")
-      ->check(CLI::NonNegativeNumber);
+  auto* max_ulp =
+      app.add_option(
+             "--max-ulp", options->max_ulps,
+             "Allow results to differ by so many units in the last place")
+          ->option_text("N")
+          ->check(CLI::Range(int64_t{0}, int64_t{1} << 62));
+  auto* max_abs = app.add_option("--max-abs", options->max_abs,
+                                 "Allow results to differ by so much")
+                      ->option_text("X")
+                      ->check(CLI::NonNegativeNumber);
   app.add_flag("--strict-nan", options->strict_nan,
                "What may change payloads of NaN is a difference: swapped\n"
                "operands of Add or Mul");
@@ -265,7 +267,10 @@ RunFunction AddVerify(CLI::App& app) {
          "On a difference, write the smallest models that show it, and\n"
          "their inputs, to a new folder")
       ->option_text("DIR");
-  app.add_flag("--structure-only", options->structure_only, "Run nothing");
+  // Limits are of results, and there are none.
+  app.add_flag("--structure-only", options->structure_only, "Run nothing")
+      ->excludes(max_ulp)
+      ->excludes(max_abs);
   return [options](const Session& session) { return Run(*options, session); };
 }
 

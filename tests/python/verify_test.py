@@ -56,6 +56,14 @@ class OptionsTest(VerifyTest):
         same = self.verify(original, self.folder / "out.onnx", "--structure-only", status=0)
         self.assertEqual(same["verdict"], "proven")
 
+    def test_limits_need_a_run(self):
+        original, _, path = self.fuse("variants/norm/divide")
+        for limit in ("--max-ulp", "--max-abs"):
+            done = addnorm.run("verify", original, path, "--structure-only", limit, "1")
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertIn(limit, done.stderr)
+            self.assertIn("--structure-only", done.stderr)
+
     def test_threads_do_not_matter(self):
         original, path = self.mutant("llama-torchscript-f32", mutants.wrong_axis)
         for other, status in [(path, 1), (self.folder / "out.onnx", 0)]:
