@@ -3,6 +3,7 @@
 //
 // verify A B: is B exactly A?
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -202,6 +203,15 @@ absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   return answer;
 }
 
+// "" for a finite number from 0 on; CLI11's own check takes NaN.
+std::string CheckLimit(const std::string& text) {
+  double limit = 0;
+  if (CLI::detail::lexical_cast(text, limit) && std::isfinite(limit) &&
+      limit >= 0)
+    return "";
+  return fmt::format("{} is not a number from 0 on", ir::Printable(text));
+}
+
 constexpr const char* kExamples = R"(Examples:
   onnx-addnorm verify in.onnx out.onnx
   onnx-addnorm verify in.onnx out.onnx --inputs data --require-proof
@@ -256,7 +266,7 @@ RunFunction AddVerify(CLI::App& app) {
   auto* max_abs = app.add_option("--max-abs", options->max_abs,
                                  "Allow results to differ by so much")
                       ->option_text("X")
-                      ->check(CLI::NonNegativeNumber);
+                      ->check(CheckLimit);
   app.add_flag("--strict-nan", options->strict_nan,
                "What may change payloads of NaN is a difference: swapped\n"
                "operands of Add or Mul");

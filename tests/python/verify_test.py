@@ -64,6 +64,16 @@ class OptionsTest(VerifyTest):
             self.assertIn(limit, done.stderr)
             self.assertIn("--structure-only", done.stderr)
 
+    def test_an_absolute_limit_is_a_finite_number_from_0_on(self):
+        original, _, path = self.fuse("variants/norm/divide")
+        for limit in ("nan", "inf", "-1", "-inf", "1e999", "x", ""):
+            done = addnorm.run("verify", original, path, f"--max-abs={limit}")
+            self.assertEqual(done.returncode, 2, limit)
+            self.assertIn("--max-abs", done.stderr)
+            self.assertLess(max(map(len, done.stderr.splitlines())), 100)
+        for limit in ("0", "0.5", "1e-30"):
+            self.verify(original, path, "--max-abs", limit, status=0)
+
     def test_threads_do_not_matter(self):
         original, path = self.mutant("llama-torchscript-f32", mutants.wrong_axis)
         for other, status in [(path, 1), (self.folder / "out.onnx", 0)]:
