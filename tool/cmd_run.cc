@@ -267,14 +267,16 @@ RunFunction AddRun(CLI::App& app) {
                  "Folder with input_N.pb or NAME.npy; what is not there is\n"
                  "generated")
       ->option_text("DIR");
-  app.add_option("--outputs", options->outputs,
-                 "Write the outputs there; else their statistics are shown")
-      ->option_text("DIR");
+  auto* outputs =
+      app.add_option("--outputs", options->outputs,
+                     "Write the outputs there; else their statistics are shown")
+          ->option_text("DIR");
   app.add_option("--format", options->format,
                  "Of the outputs: pb (output_N.pb, default) or npy (NAME.npy;\n"
                  "bfloat16 and float8 as bits, see --help)")
       ->option_text("FORMAT")
-      ->check(CLI::IsMember({"pb", "npy"}));
+      ->check(CLI::IsMember({"pb", "npy"}))
+      ->needs(outputs);
   app.add_flag("--force", options->force, "Replace outputs that exist");
   app.add_option("--seed", options->seed, "Of generated inputs (default: 0)")
       ->option_text("N");

@@ -120,6 +120,13 @@ class RunTest(unittest.TestCase):
                 (have, _), = running.read_tensors(folder, "output")
                 np.testing.assert_array_equal(have, array)
 
+    def test_a_format_without_outputs_is_refused(self):
+        path = addnorm.ROOT / "models" / "prenorm-rmsnormalization-f32.onnx"
+        for name in ("npy", "pb"):
+            done = addnorm.run("run", path, "--format", name)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("--format requires --outputs", done.stderr)
+
     def test_bfloat16_is_stored_as_its_bits(self):
         bits = np.array([0x3F80, 0xC000, 0x7FC0], np.uint16)
         for stored in (bits, bits.view("V2")):
