@@ -134,7 +134,11 @@ void CompareElements(const Tensor& expected, const Tensor& found,
     ++comparison.different;
     NoteDistance(expected, i, a[i], b[i], comparison.largest);
     ++comparison.ulps[ClassOf(ulps)];
-    comparison.max_ulps = std::max(comparison.max_ulps, ulps);
+    if (comparison.different > 1 && ulps <= comparison.max_ulps) continue;
+    comparison.max_ulps = ulps;
+    comparison.max_ulps_place = {CoordinatesOf(i, expected.dims()),
+                                 ShowNumber(expected.type(), a[i]),
+                                 ShowNumber(expected.type(), b[i])};
   }
 }
 
@@ -201,7 +205,10 @@ void Comparison::Add(const Comparison& other) {
   elements += other.elements;
   different += other.different;
   nan_payloads += other.nan_payloads;
-  max_ulps = std::max(max_ulps, other.max_ulps);
+  if (max_ulps_place.expected.empty() || other.max_ulps > max_ulps) {
+    max_ulps = other.max_ulps;
+    max_ulps_place = other.max_ulps_place;
+  }
   for (size_t i = 0; i < kUlpClasses; ++i) ulps[i] += other.ulps[i];
   if (largest.expected.empty() || other.largest.value > largest.value)
     largest = other.largest;

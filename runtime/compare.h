@@ -33,6 +33,14 @@ struct AbsoluteDifference {
   std::string expected, found;  // "0.25"
 };
 
+// Where the most units in the last place lie between two numbers: of numbers
+// near 0 they are many, so that it is seldom the place of the largest
+// difference.
+struct UlpPlace {
+  std::vector<int64_t> at;
+  std::string expected, found;
+};
+
 struct Comparison {
   // Other type or shape: nothing else is compared. "" if they agree.
   std::string mismatch;
@@ -43,6 +51,7 @@ struct Comparison {
   std::string expected, found;    // that element: "0x3f800001 (1.0000001)"
   std::vector<int64_t> first_at;  // its coordinates
   uint64_t max_ulps = 0;
+  UlpPlace max_ulps_place;
   std::array<int64_t, kUlpClasses> ulps = {};
   AbsoluteDifference largest;
 

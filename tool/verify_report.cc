@@ -153,15 +153,44 @@ std::string PlaceText(const std::vector<int64_t>& at) {
   return fmt::format("[{}]", fmt::join(at, ","));
 }
 
-// All rounds of one output, and in which the largest difference is.
+// The number of the round in which the maximum of an output is, as text.
+template <typename MaximumOf>
+std::string RoundText(const Verification& done, size_t output,
+                      MaximumOf maximum_of) {
+  if (done.rounds.size() == 1) return "";
+  const auto largest =
+      std::max_element(done.rounds.begin(), done.rounds.end(),
+                       [&](const Round& a, const Round& b) {
+                         return maximum_of(a.result.outputs[output]) <
+                                maximum_of(b.result.outputs[output]);
+                       });
+  return fmt::format(" in round {}", largest - done.rounds.begin() + 1);
+}
+
+// "by at most 3 ULPs (at …) and 0.25 (at …)", or one place if it is the same.
+std::string PlacesText(const Verification& done, size_t output,
+                       const Comparison& sum) {
+  const auto& ulps = sum.max_ulps_place;
+  const auto& largest = sum.largest;
+  const std::string at_ulps = fmt::format(
+      "(at {}{}: {}, expected {})", PlaceText(ulps.at),
+      RoundText(done, output, [](const auto& found) { return found.max_ulps; }),
+      ulps.found, ulps.expected);
+  const std::string at_largest = fmt::format(
+      "(at {}{}: {}, expected {})", PlaceText(largest.at),
+      RoundText(done, output,
+                [](const auto& found) { return found.largest.value; }),
+      largest.found, largest.expected);
+  if (at_ulps == at_largest)
+    return fmt::format("{} {}", DistanceText(sum), at_largest);
+  return fmt::format("by at most {} {} and {:.6g} {}", UlpsText(sum.max_ulps),
+                     at_ulps, largest.value, at_largest);
+}
+
+// All rounds of one output.
 std::string OutputText(const Verification& done, size_t output, size_t width) {
   Comparison sum;
-  size_t round = 0;
-  for (size_t i = 0; i < done.rounds.size(); ++i) {
-    const Comparison& found = done.rounds[i].result.outputs[output];
-    if (found.largest.value > sum.largest.value) round = i;
-    sum.Add(found);
-  }
+  for (const Round& round : done.rounds) sum.Add(round.result.outputs[output]);
   if (sum.is_equal()) return "";
   std::string text = sum.mismatch;
   if (text.empty()) {
@@ -169,13 +198,7 @@ std::string OutputText(const Verification& done, size_t output, size_t width) {
     if (sum.nan_payloads > 0)
       text += fmt::format(", {} NaNs have another payload", sum.nan_payloads);
   }
-  if (sum.different > 0) {
-    text += fmt::format(
-        ", {} (at {}{}: {}, expected {})", DistanceText(sum),
-        PlaceText(sum.largest.at),
-        done.rounds.size() == 1 ? "" : fmt::format(" in round {}", round + 1),
-        sum.largest.found, sum.largest.expected);
-  }
+  if (sum.different > 0) text += ", " + PlacesText(done, output, sum);
   return Paragraph(
       "    ",
       fmt::format("'{}': {}", ir::Printable(done.output_names[output]), text),

@@ -65,6 +65,12 @@ Json ToJson(const Comparison& comparison) {
   json["expected"] = comparison.expected;
   json["found"] = comparison.found;
   json["max_ulps"] = comparison.max_ulps;
+  const runtime::UlpPlace& place = comparison.max_ulps_place;
+  if (comparison.different > 0) {
+    json["max_ulps_place"] = {{"at", place.at},
+                              {"expected", place.expected},
+                              {"found", place.found}};
+  }
   Json ulps = Json::object();
   for (size_t i = 0; i < runtime::kUlpClasses; ++i) {
     if (comparison.ulps[i] > 0)

@@ -129,7 +129,7 @@ class ReportTest(VerifyTest):
         self.assertEqual(list(report)[2], "error")
         output = report["run"]["rounds"][0]["outputs"][0]
         self.assertEqual(set(output), {"name", "words", "different", "nan_payloads", "first_index", "first_at",
-                                       "expected", "found", "max_ulps", "ulps", "max_abs"})
+                                       "expected", "found", "max_ulps", "max_ulps_place", "ulps", "max_abs"})
         self.assertEqual(output["name"], fused.graph.output[0].name)
         self.assertEqual(set(output["max_abs"]), {"value", "at", "expected", "found"})
         self.assertRegex(output["found"], r"^0x[0-9a-f]{8} \(.*\)$")
@@ -189,6 +189,25 @@ class ReportTest(VerifyTest):
                                rf"\n             only weights shared: {apart['different']} of {apart['words']} words "
                                r"differ, by [^\n]*\n  first      ")
         self.assertRegex(text, r"\n  first      [^\n]*\n             \[0,0,0\]: [^\n]*\n  outputs ")
+
+    def test_the_places_of_both_largest_distances(self):
+        """Near 0 a small difference is many ULPs."""
+        model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 18]>
+            g (float[3] x) => (float[3] y) <float[3] k = {0.0, 1.0, 64.0}> { y = Mul(x, k) }""")
+        original = save(model, self.folder / "a.onnx")
+        model.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.array([2**-20, 1, 64.5], np.float32), "k"))
+        other = save(model, self.folder / "b.onnx")
+        (self.folder / "in").mkdir()
+        np.save(self.folder / "in/x.npy", np.ones(3, np.float32))
+        arguments = [original, other, "--inputs", self.folder / "in"]
+        (output,) = self.verify(*arguments, status=1)["run"]["rounds"][0]["outputs"]
+        # The bits of 2^-20, as from 0 on every float is one more.
+        self.assertEqual(output["max_ulps"], (127 - 20) << 23)
+        self.assertEqual(output["max_ulps_place"], {"at": [0], "expected": "0", "found": "9.536743e-07"})
+        self.assertEqual(output["max_abs"], {"value": 0.5, "at": [2], "expected": "64", "found": "64.5"})
+        text = " ".join(addnorm.run("verify", *arguments).stdout.split())
+        self.assertIn(f"by at most {output['max_ulps']} ULPs (at [0]: 9.536743e-07, expected 0) and 0.5 "
+                      "(at [2]: 64.5, expected 64)", text)
 
     def test_one_node_and_one_ulp(self):
         model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 18]>
