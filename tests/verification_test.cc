@@ -71,7 +71,7 @@ TEST_CASE("one round runs with only weights shared", "[verification]") {
   CHECK(done.rounds[0].result.b_nodes == 0);
   CHECK(done.apart.reason.empty());
   CHECK(done.apart.b_nodes == 1);
-  CHECK(done.apart.words > 0);
+  CHECK(done.apart.difference.elements > 0);
 }
 
 TEST_CASE("weights that a proof calls twins are compared for themselves",
