@@ -66,15 +66,6 @@ TEST_CASE("ticks are round and as close as there is room", "[html]") {
         Values{0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5});
   const Scale logarithmic{0.9, 120, 0, 100, /*is_logarithmic=*/true};
   CHECK(tool::html::Ticks(logarithmic, 30) == Values{1, 10, 100});
-  const Scale bytes{16384, 1048576, 0, 120, /*is_logarithmic=*/true};
-  CHECK(tool::html::ByteTicks(bytes, 39) ==
-        Values{16384, 65536, 262144, 1048576});
-}
-
-TEST_CASE("bytes of caches are counted in powers of two", "[html]") {
-  CHECK(tool::html::BinaryBytes(640) == "640 B");
-  CHECK(tool::html::BinaryBytes(49152) == "48 KiB");
-  CHECK(tool::html::BinaryBytes(1.5 * (1 << 20)) == "1.5 MiB");
 }
 
 TEST_CASE("an axis of ratios holds all intervals and 1, within reason",

@@ -16,6 +16,9 @@ constexpr const char* kSweep =
 
 // a, b, the sum and y.
 double WorkingSet(const KernelView& result) { return 4 * result.tensor_bytes; }
+std::string SizeText(const KernelView& result) {
+  return FormatBytes(static_cast<uint64_t>(WorkingSet(result)));
+}
 
 double Nanoseconds(const KernelView& result, const ArmView& arm) {
   return 1e9 * arm.seconds / result.elements();
@@ -52,8 +55,9 @@ std::vector<Guide> CacheGuides(const Json& machine) {
   for (const Level& level : kLevels) {
     const double bytes = machine.at(level.key).get<double>();
     if (bytes <= before) continue;
-    guides.push_back(
-        {fmt::format("{} {}", level.name, BinaryBytes(bytes)), bytes});
+    guides.push_back({fmt::format("{} {}", level.name,
+                                  FormatBytes(static_cast<uint64_t>(bytes))),
+                      bytes});
     before = bytes;
   }
   return guides;
@@ -69,8 +73,7 @@ std::string SizesTable(const KernelGroup& group) {
     table.headings.emplace_back(arm);
   });
   for (const KernelView* result : group.cases) {
-    std::vector<std::string> row = {result->shape(),
-                                    BinaryBytes(WorkingSet(*result))};
+    std::vector<std::string> row = {result->shape(), SizeText(*result)};
     ForArms([&](const Series&, std::string_view arm) {
       row.push_back(
           fmt::format("{:.3g}", Nanoseconds(*result, result->arm(arm))));
@@ -99,8 +102,7 @@ std::string SizesFigure(const KernelGroup& group, const Json& machine,
   chart.text.description = fmt::format(
       "From {} to {}, an element takes {:.3g} to {:.3g} ns unfused and {:.3g} "
       "to {:.3g} ns fused, both with plain stores.",
-      BinaryBytes(WorkingSet(first)), BinaryBytes(WorkingSet(last)),
-      Nanoseconds(first, first.arm("unfused")),
+      SizeText(first), SizeText(last), Nanoseconds(first, first.arm("unfused")),
       Nanoseconds(last, last.arm("unfused")),
       Nanoseconds(first, first.arm("fused")),
       Nanoseconds(last, last.arm("fused")));

@@ -111,14 +111,6 @@ std::vector<double> Ticks(const Scale& scale, double gap) {
                               : LinearTicks(scale, gap);
 }
 
-std::vector<double> ByteTicks(const Scale& scale, double gap) {
-  std::vector<double> ticks;
-  for (double bytes = std::exp2(std::ceil(std::log2(scale.low) - 1e-9));
-       bytes <= scale.high * (1 + 1e-9); bytes *= 2)
-    ticks.push_back(bytes);
-  return Thinned(ticks, scale, gap);
-}
-
 bool AreApart(const std::vector<double>& values, const Scale& scale,
               double gap) {
   for (size_t i = 1; i < values.size(); ++i) {
@@ -134,13 +126,6 @@ double WidthOf(std::string_view text) {
 
 std::string ShortNumber(double value) {
   return fmt::format("{:.4g}", value == 0 ? 0 : value);  // no "-0"
-}
-
-std::string BinaryBytes(double bytes) {
-  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  size_t unit = 0;
-  for (; bytes >= 1024 && unit + 1 < std::size(kUnits); ++unit) bytes /= 1024;
-  return fmt::format("{:.3g} {}", bytes, kUnits[unit]);
 }
 
 Svg::Svg(std::string_view id, double width, double height,

@@ -47,8 +47,6 @@ struct Scale {
 
 // Round values within the scale, as many as stand `gap` apart.
 std::vector<double> Ticks(const Scale& scale, double gap);
-// Powers of two, of a logarithmic scale of bytes.
-std::vector<double> ByteTicks(const Scale& scale, double gap);
 // Whether the places of these values are so far apart.
 bool AreApart(const std::vector<double>& values, const Scale& scale,
               double gap);
@@ -57,8 +55,6 @@ bool AreApart(const std::vector<double>& values, const Scale& scale,
 std::string ShortNumber(double value);
 // What a text takes, about.
 double WidthOf(std::string_view text);
-// "16 KiB", "1.5 MiB": as caches and powers of two are counted.
-std::string BinaryBytes(double bytes);
 
 enum class Shape : uint8_t { kCircle, kTriangle, kSquare, kDiamond };
 enum class Anchor : uint8_t { kStart, kMiddle, kEnd };

@@ -6,6 +6,7 @@
 
 #include "fmt/format.h"
 #include "tool/html/charts.h"
+#include "tool/report.h"
 
 namespace addnorm::tool::html {
 namespace {
@@ -24,15 +25,12 @@ Scale ScaleOf(const Axis& axis, double from, double to) {
 }
 
 std::string TickText(const Axis& axis, double value) {
-  return axis.unit == Unit::kBytes ? BinaryBytes(value) : ShortNumber(value);
-}
-
-std::vector<double> TicksOf(const Axis& axis, const Scale& scale, double gap) {
-  return axis.unit == Unit::kBytes ? ByteTicks(scale, gap) : Ticks(scale, gap);
+  return axis.unit == Unit::kBytes ? FormatBytes(static_cast<uint64_t>(value))
+                                   : ShortNumber(value);
 }
 
 void DrawAxes(Svg& svg, const XyChart& chart, const Scale& x, const Scale& y) {
-  for (const double tick : TicksOf(chart.x, x, kColumnGap)) {
+  for (const double tick : Ticks(x, kColumnGap)) {
     const std::string text = TickText(chart.x, tick);
     svg.Line("grid", {x.At(tick), kPlot.y}, {x.At(tick), kPlot.bottom()});
     svg.Text("tick",
@@ -40,7 +38,7 @@ void DrawAxes(Svg& svg, const XyChart& chart, const Scale& x, const Scale& y) {
               kPlot.bottom() + 14},
              Anchor::kMiddle, text);
   }
-  for (const double tick : TicksOf(chart.y, y, kLineGap)) {
+  for (const double tick : Ticks(y, kLineGap)) {
     svg.Line("grid", {kPlot.x, y.At(tick)}, {kPlot.right(), y.At(tick)});
     svg.Text("tick", {kPlot.x - 5, y.At(tick) + 4}, Anchor::kEnd,
              TickText(chart.y, tick));
