@@ -3,6 +3,7 @@
 #include "proto/external_data.h"
 
 #include <fcntl.h>
+#include <limits.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -73,6 +74,8 @@ absl::Status CheckLocation(std::string_view location) {
   if (location.find('\\') != location.npos)
     return refuse("contains a backslash");
   if (location.front() == '/') return refuse("is absolute");
+  if (location.size() >= PATH_MAX)
+    return refuse("is longer than a path can be");
   int depth = 0;
   for (const std::string_view part : PathComponents(location)) {
     depth += part == ".." ? -1 : 1;

@@ -91,6 +91,10 @@ TEST_CASE("a location that leads outside is refused", "[proto]") {
     REQUIRE_FALSE(region.ok());
     CHECK(region.status().code() == absl::StatusCode::kInvalidArgument);
   }
+  const std::string longer_than_a_path = std::string(5000, '/') + "w.bin";
+  CHECK(Resolve(model, {{"location", "m" + longer_than_a_path}}, lookup)
+            .status()
+            .code() == absl::StatusCode::kInvalidArgument);
   CHECK_FALSE(Resolve(model, {{"location", "loop"}}, lookup).ok());
   CHECK_FALSE(
       Resolve(model, {{"location", std::string_view("w\0x", 3)}}, lookup).ok());
