@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <mutex>
 #include <vector>
 
 #include "dnnl.h"
@@ -106,27 +105,21 @@ absl::Status Gemm(const GemmShape& shape, const float* a, const float* b,
   block.lda = shape.transpose_a ? shape.column_of_a() : shape.row_of_a();
   block.ldb = shape.transpose_b ? shape.column_of_b() : shape.row_of_b();
   block.ldc = shape.row_of_c();
-  std::mutex mutex;
-  absl::Status result;
-  threads.ParallelFor(
-      row_blocks * column_blocks, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t row = i / column_blocks * kGemmBlockRows;
-          const int64_t column = i % column_blocks * kGemmBlockColumns;
-          GemmShape part = block;
-          part.m = std::min(kGemmBlockRows, shape.m - row);
-          part.n = std::min(kGemmBlockColumns, shape.n - column);
-          float* to = c + row * block.ldc + column;
-          const absl::Status status =
-              GemmBlock(part, a + row * shape.row_of_a(),
-                        b + column * shape.column_of_b(), to, false);
-          CanonicaliseBlock(part.m, part.n, block.ldc, to);
-          if (status.ok()) continue;
-          const std::lock_guard lock(mutex);
-          result.Update(status);
-        }
-      });
-  return result;
+  const auto run = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = i / column_blocks * kGemmBlockRows;
+      const int64_t column = i % column_blocks * kGemmBlockColumns;
+      GemmShape part = block;
+      part.m = std::min(kGemmBlockRows, shape.m - row);
+      part.n = std::min(kGemmBlockColumns, shape.n - column);
+      float* to = c + row * block.ldc + column;
+      RETURN_IF_ERROR(GemmBlock(part, a + row * shape.row_of_a(),
+                                b + column * shape.column_of_b(), to, false));
+      CanonicaliseBlock(part.m, part.n, block.ldc, to);
+    }
+    return absl::OkStatus();
+  };
+  return threads.TryParallelFor(row_blocks * column_blocks, 1, run);
 }
 
 void PrepareGemm(ThreadPool& threads) {

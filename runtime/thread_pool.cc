@@ -61,6 +61,19 @@ void ThreadPool::ParallelFor(int64_t count, int64_t grain, Part part) {
   finished_.wait(lock, [this] { return pending_ == 0; });
 }
 
+absl::Status ThreadPool::TryParallelFor(int64_t count, int64_t grain,
+                                        FalliblePart part) {
+  std::mutex mutex;
+  absl::Status first;
+  ParallelFor(count, grain, [&](int64_t begin, int64_t end) {
+    const absl::Status status = part(begin, end);
+    if (status.ok()) return;
+    const std::lock_guard lock(mutex);
+    first.Update(status);
+  });
+  return first;
+}
+
 void ThreadPool::RunPart(int index) {
   const FloatEnvironment environment;
   in_part = true;

@@ -21,12 +21,15 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 
 namespace addnorm::runtime {
 
 class ThreadPool {
  public:
   using Part = absl::FunctionRef<void(int64_t begin, int64_t end)>;
+  using FalliblePart =
+      absl::FunctionRef<absl::Status(int64_t begin, int64_t end)>;
 
   // threads >= 1, the calling one included.
   explicit ThreadPool(int threads);
@@ -39,6 +42,9 @@ class ThreadPool {
   // Calls part on [0, count) cut into at most thread_count() ranges of at least
   // grain indices (one range if count is less), and waits for all of them.
   void ParallelFor(int64_t count, int64_t grain, Part part);
+  // The same with parts that can fail: the first error that one of them had.
+  // The other parts run to their ends.
+  absl::Status TryParallelFor(int64_t count, int64_t grain, FalliblePart part);
 
  private:
   void Work(int index);

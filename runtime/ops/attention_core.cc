@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <mutex>
 #include <type_traits>
 
 #include "passes/ir/status_macros.h"
@@ -332,23 +331,19 @@ absl::Status RunAttention(OpContext& op, const AttentionCall<T>& call) {
   const double work = static_cast<double>(std::min(kBlockRows, rows)) *
                       static_cast<double>(shape.kv_rows + 1) *
                       static_cast<double>(shape.head_size + 1);
-  std::mutex mutex;
-  absl::Status status;
-  op.threads().ParallelFor(
+  const auto run = [&](int64_t begin, int64_t end) {
+    BlockRunner<T> runner(op, call);
+    RETURN_IF_ERROR(runner.Allocate());
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t head = i / blocks;
+      RETURN_IF_ERROR(runner.Run(head / shape.kv_heads, head % shape.kv_heads,
+                                 i % blocks * kBlockRows));
+    }
+    return absl::OkStatus();
+  };
+  return op.threads().TryParallelFor(
       shape.batch * shape.kv_heads * blocks,
-      std::max<int64_t>(1, static_cast<int64_t>(32768 / work)),
-      [&](int64_t begin, int64_t end) {
-        BlockRunner<T> runner(op, call);
-        absl::Status result = runner.Allocate();
-        for (int64_t i = begin; i < end && result.ok(); ++i) {
-          const int64_t head = i / blocks;
-          result = runner.Run(head / shape.kv_heads, head % shape.kv_heads,
-                              i % blocks * kBlockRows);
-        }
-        const std::lock_guard lock(mutex);
-        status.Update(result);
-      });
-  return status;
+      std::max<int64_t>(1, static_cast<int64_t>(32768 / work)), run);
 }
 
 template absl::Status RunAttention(OpContext&, const AttentionCall<float>&);

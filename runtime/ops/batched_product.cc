@@ -1,7 +1,6 @@
 // Copyright the onnx-addnorm authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <mutex>
 
 #include "passes/ir/status_macros.h"
 #include "runtime/ops/axis_split.h"
@@ -132,27 +131,20 @@ absl::Status RunBatchedProduct(const BatchedProduct& product, const T* a,
   const auto count = static_cast<int64_t>(product.a_offsets.size());
   ProductTerms<T> terms;
   terms.alpha = alpha;
-  std::mutex mutex;
-  absl::Status result;
   const auto run = [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const absl::Status status = MatrixProduct<T>(
+      RETURN_IF_ERROR(MatrixProduct<T>(
           shape, a + product.a_offsets[i], b + product.b_offsets[i],
-          y + i * shape.m * shape.n, terms, threads);
-      if (status.ok()) continue;
-      const std::lock_guard lock(mutex);
-      result.Update(status);
+          y + i * shape.m * shape.n, terms, threads));
     }
+    return absl::OkStatus();
   };
   // Many products: each on one thread. Few: each on all threads.
   constexpr int64_t kWorthAThread = 1 << 18;  // multiplications
   const int64_t work = std::max<int64_t>(shape.m * shape.n * shape.k, 1);
-  if (count >= threads.thread_count()) {
-    threads.ParallelFor(count, kWorthAThread / work + 1, run);
-  } else {
-    run(0, count);
-  }
-  return result;
+  return count >= threads.thread_count()
+             ? threads.TryParallelFor(count, kWorthAThread / work + 1, run)
+             : run(0, count);
 }
 
 #define INSTANTIATE(T)                                                     \

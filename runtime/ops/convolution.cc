@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 
 #include "passes/ir/status_macros.h"
 #include "runtime/matrix_product.h"
@@ -171,23 +170,18 @@ absl::Status Convolve(const Convolution& conv, const ConvolutionData<T>& data,
                       ThreadPool& threads) {
   const int64_t width = BlockWidth(conv);
   const int64_t blocks = (conv.output_size - 1) / width + 1;
-  std::mutex mutex;
-  absl::Status result;
-  threads.ParallelFor(
-      conv.images * conv.groups * blocks, 1, [&](int64_t begin, int64_t end) {
-        const auto matrix = std::make_unique_for_overwrite<T[]>(
-            static_cast<size_t>(conv.depth() * width));
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t first = i % blocks * width;
-          const absl::Status status = ConvolveBlock(
-              conv, data, i / blocks, first,
-              std::min(width, conv.output_size - first), matrix.get(), threads);
-          if (status.ok()) continue;
-          const std::lock_guard lock(mutex);
-          result.Update(status);
-        }
-      });
-  return result;
+  const auto run = [&](int64_t begin, int64_t end) {
+    const auto matrix = std::make_unique_for_overwrite<T[]>(
+        static_cast<size_t>(conv.depth() * width));
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i % blocks * width;
+      RETURN_IF_ERROR(ConvolveBlock(conv, data, i / blocks, first,
+                                    std::min(width, conv.output_size - first),
+                                    matrix.get(), threads));
+    }
+    return absl::OkStatus();
+  };
+  return threads.TryParallelFor(conv.images * conv.groups * blocks, 1, run);
 }
 
 absl::Status Conv(OpContext& op) {

@@ -11,7 +11,6 @@
 // Order of sums: 16 lanes, or Gemm's where the product is large; by shapes
 // alone.
 #include <algorithm>
-#include <mutex>
 
 #include "passes/ir/status_macros.h"
 #include "runtime/gemm.h"
@@ -205,18 +204,14 @@ absl::Status RunTyped(OpContext& op, const Product& p) {
   if (y->count() == 0) return absl::OkStatus();
   ASSIGN_OR_RETURN(const Tensor wide, Widened<T>(op, a));
   const float* const left = wide.data<float>();
-  std::mutex mutex;
-  absl::Status status;
-  op.threads().ParallelFor(
-      (p.n + kPanel - 1) / kPanel, 1, [&](int64_t begin, int64_t end) {
-        PanelRunner<T> runner(op, p, left, y->mutable_data<T>());
-        absl::Status result = runner.Allocate();
-        for (int64_t i = begin; i < end && result.ok(); ++i)
-          result = runner.Run(i * kPanel);
-        const std::lock_guard lock(mutex);
-        status.Update(result);
-      });
-  return status;
+  const auto run = [&](int64_t begin, int64_t end) {
+    PanelRunner<T> runner(op, p, left, y->mutable_data<T>());
+    RETURN_IF_ERROR(runner.Allocate());
+    for (int64_t i = begin; i < end; ++i)
+      RETURN_IF_ERROR(runner.Run(i * kPanel));
+    return absl::OkStatus();
+  };
+  return op.threads().TryParallelFor((p.n + kPanel - 1) / kPanel, 1, run);
 }
 
 }  // namespace
