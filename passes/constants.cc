@@ -87,21 +87,7 @@ std::optional<ir::Tensor> TensorOfConstantNode(const ir::Node& node) {
   if (node.attributes.size() != 1) return std::nullopt;
   const ir::Attribute& attribute = node.attributes[0];
   if (const auto* tensor = attribute.get<ir::Tensor>()) return *tensor;
-  if (const auto* value = attribute.get<float>()) {
-    return MakeTensor(DataType::kFloat, {}, Bytes(value, 1));
-  }
-  if (const auto* value = attribute.get<int64_t>()) {
-    return MakeTensor(DataType::kInt64, {}, Bytes(value, 1));
-  }
-  if (const auto* values = attribute.get<std::vector<float>>()) {
-    return MakeTensor(DataType::kFloat, {static_cast<int64_t>(values->size())},
-                      Bytes(values->data(), values->size()));
-  }
-  if (const auto* values = attribute.get<std::vector<int64_t>>()) {
-    return MakeTensor(DataType::kInt64, {static_cast<int64_t>(values->size())},
-                      Bytes(values->data(), values->size()));
-  }
-  return std::nullopt;
+  return NumbersOf(attribute);
 }
 
 bool IsOneOf(std::string_view op, std::initializer_list<std::string_view> ops) {
@@ -189,6 +175,24 @@ bool IsConstantForwarding(const ir::Model& model, const ir::Node& node) {
   return IsStandardOp(model, node) && node.outputs().size() == 1 &&
          IsOneOf(node.op_type(), {"Cast", "CastLike", "Identity", "Reshape",
                                   "Squeeze", "Unsqueeze"});
+}
+
+std::optional<ir::Tensor> NumbersOf(const ir::Attribute& attribute) {
+  if (const auto* value = attribute.get<float>()) {
+    return MakeTensor(DataType::kFloat, {}, Bytes(value, 1));
+  }
+  if (const auto* value = attribute.get<int64_t>()) {
+    return MakeTensor(DataType::kInt64, {}, Bytes(value, 1));
+  }
+  if (const auto* values = attribute.get<std::vector<float>>()) {
+    return MakeTensor(DataType::kFloat, {static_cast<int64_t>(values->size())},
+                      Bytes(values->data(), values->size()));
+  }
+  if (const auto* values = attribute.get<std::vector<int64_t>>()) {
+    return MakeTensor(DataType::kInt64, {static_cast<int64_t>(values->size())},
+                      Bytes(values->data(), values->size()));
+  }
+  return std::nullopt;
 }
 
 std::optional<double> Constant::root_scalar() const {

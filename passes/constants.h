@@ -78,6 +78,10 @@ class Constants {
 // Other types: the number itself.
 double RoundTo(double value, ir::DataType type);
 
+// What value_float, value_int, value_floats or value_ints of a Constant node
+// stand for; nullopt for attributes of other types.
+std::optional<ir::Tensor> NumbersOf(const ir::Attribute& attribute);
+
 // True if a Cast to the type leaves the number as it is.
 bool IsExactIn(double value, ir::DataType type);
 

@@ -23,9 +23,15 @@
 namespace addnorm::passes {
 
 template <size_t N>
+bool HasTypeOf(const std::string_view (&names)[N], const ir::Node& node) {
+  return std::find(std::begin(names), std::end(names), node.op_type()) !=
+         std::end(names);
+}
+
+// Of ONNX's own domain.
+template <size_t N>
 bool IsOneOf(const std::string_view (&names)[N], const ir::Node& node) {
-  return node.domain().empty() && std::find(std::begin(names), std::end(names),
-                                            node.op_type()) != std::end(names);
+  return node.domain().empty() && HasTypeOf(names, node);
 }
 
 // Text in a key: no other text's continuation.
@@ -99,7 +105,7 @@ class GraphNumbering {
   bool KeepsDims(const ir::Node& node) const;
   bool HasAxis(const ir::Node& node, const std::vector<Number>& operands) const;
   std::string PlaceInCalls(const ir::Node& node) const;
-  bool IsRandom(const ir::Node& node) const;
+  bool IsRandom(const ir::Node& node, int64_t version) const;
   int64_t SchemaVersion(const ir::Node& node) const;
 
   ValueNumbering& numbering_;

@@ -27,10 +27,6 @@ std::optional<double> NumberOf(const ir::Tensor& tensor) {
   return number && *number == *number ? number : std::nullopt;
 }
 
-std::string BytesOf(const void* data, size_t size) {
-  return std::string(static_cast<const char*>(data), size);
-}
-
 }  // namespace
 
 absl::Status GraphNumbering::AddInitializers(const ir::Graph& graph) {
@@ -136,26 +132,8 @@ absl::StatusOr<Number> GraphNumbering::NumberConstant(const ir::Node& node) {
     if (attribute == nullptr) continue;
     if (const auto* tensor = attribute->get<ir::Tensor>())
       return NumberTensor(*tensor, value);
-    const auto number = [&](ir::DataType type, std::vector<int64_t> dims,
-                            const void* data, size_t size) {
-      ir::Tensor tensor;
-      tensor.type = type;
-      tensor.dims = std::move(dims);
-      tensor.elements = ir::InlineElements{BytesOf(data, size)};
-      return InternSmall(tensor, value);
-    };
-    if (const auto* v = attribute->get<float>())
-      return number(ir::DataType::kFloat, {}, v, sizeof(float));
-    if (const auto* v = attribute->get<int64_t>())
-      return number(ir::DataType::kInt64, {}, v, sizeof(int64_t));
-    if (const auto* v = attribute->get<std::vector<float>>()) {
-      return number(ir::DataType::kFloat, {static_cast<int64_t>(v->size())},
-                    v->data(), v->size() * sizeof(float));
-    }
-    if (const auto* v = attribute->get<std::vector<int64_t>>()) {
-      return number(ir::DataType::kInt64, {static_cast<int64_t>(v->size())},
-                    v->data(), v->size() * sizeof(int64_t));
-    }
+    if (const std::optional<ir::Tensor> numbers = NumbersOf(*attribute))
+      return InternSmall(*numbers, value);
   }
   return kAbsent;
 }

@@ -181,14 +181,11 @@ int64_t GraphNumbering::SchemaVersion(const ir::Node& node) const {
 
 // Two nodes of these are two values, however alike. A Dropout is one only where
 // it trains: by an attribute before version 7, an operand from version 12 on.
-bool GraphNumbering::IsRandom(const ir::Node& node) const {
-  if (!node.domain().empty()) {
-    return std::find(std::begin(kRandomContribOps), std::end(kRandomContribOps),
-                     node.op_type()) != std::end(kRandomContribOps);
-  }
+bool GraphNumbering::IsRandom(const ir::Node& node, int64_t version) const {
+  if (!node.domain().empty()) return HasTypeOf(kRandomContribOps, node);
   if (!IsOneOf(kRandomOps, node)) return false;
   if (node.op_type() != "Dropout") return true;
-  if (SchemaVersion(node) >= 7) return node.input(2) != nullptr;
+  if (version >= 7) return node.input(2) != nullptr;
   const ir::Attribute* written = node.attribute("is_test");
   const ir::Attribute* is_test =
       written == nullptr ? nullptr : Resolve(*written);
@@ -229,6 +226,7 @@ absl::Status GraphNumbering::NumberNode(const ir::Node& node) {
   ASSIGN_OR_RETURN(const bool is_forwarded, NumberForwarded(node, operands));
   if (is_forwarded) return absl::OkStatus();
   LoosenRanks(node, operands);
+  const int64_t version = SchemaVersion(node);
   Expression expression;
   ASSIGN_OR_RETURN(std::string key,
                    AttributesKey(node, nullptr, expression.label));
@@ -236,12 +234,12 @@ absl::Status GraphNumbering::NumberNode(const ir::Node& node) {
   while (results > 0 && node.output(results - 1) == nullptr) --results;
   // Some operators do other things where more results are asked for.
   key = fmt::format("node {} {} {} {} {} {}", Quoted(node.domain()),
-                    Quoted(node.op_type()), Quoted(node.overload),
-                    SchemaVersion(node), results, key);
-  if (IsRandom(node)) key += PlaceInCalls(node);
-  expression.label = fmt::format(
-      "{}{}{}{} (version {})", node.domain(), node.domain().empty() ? "" : ".",
-      node.op_type(), expression.label, SchemaVersion(node));
+                    Quoted(node.op_type()), Quoted(node.overload), version,
+                    results, key);
+  if (IsRandom(node, version)) key += PlaceInCalls(node);
+  expression.label = fmt::format("{}{}{}{} (version {})", node.domain(),
+                                 node.domain().empty() ? "" : ".",
+                                 node.op_type(), expression.label, version);
   expression.operands = operands;
   if (IsOneOf(kSwappable, node) ||
       (numbering_.options_.commutes && IsOneOf(kSwappableButForNan, node)))

@@ -10,6 +10,7 @@
 
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "passes/constants.h"
 #include "runtime/compare.h"
 #include "runtime/element_types.h"
 #include "runtime/tensor.h"
@@ -18,16 +19,6 @@ namespace addnorm::tool {
 namespace {
 
 using runtime::Tensor;
-
-template <typename T>
-ir::Tensor ListOf(const std::vector<T>& elements) {
-  return {.name = "",
-          .type = runtime::kTypeOf<T>,
-          .dims = {static_cast<int64_t>(elements.size())},
-          .elements = ir::InlineElements{
-              std::string(reinterpret_cast<const char*>(elements.data()),
-                          elements.size() * sizeof(T))}};
-}
 
 // The tensor of an initializer or a Constant node; nullopt for what is none,
 // and for single numbers, which the text has already.
@@ -38,10 +29,8 @@ std::optional<ir::Tensor> TensorOf(const ir::Value* value) {
   if (producer == nullptr || !producer->Is("", "Constant")) return std::nullopt;
   for (const ir::Attribute& attribute : producer->attributes) {
     if (const auto* tensor = attribute.get<ir::Tensor>()) return *tensor;
-    if (const auto* list = attribute.get<std::vector<float>>())
-      return ListOf(*list);
-    if (const auto* list = attribute.get<std::vector<int64_t>>())
-      return ListOf(*list);
+    auto numbers = passes::NumbersOf(attribute);
+    if (numbers && !numbers->dims.empty()) return numbers;
   }
   return std::nullopt;
 }
