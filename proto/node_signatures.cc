@@ -99,10 +99,9 @@ class SignatureChecker {
   explicit SignatureChecker(const ir::Model& model) : model_(model) {}
 
   absl::Status Run() {
-    RETURN_IF_ERROR(CheckGraph(model_.graph, model_.opset_imports));
+    RETURN_IF_ERROR(CheckGraph(model_.graph));
     for (const ir::Function& function : model_.functions) {
-      const absl::Status status =
-          CheckGraph(function.body, function.opset_imports);
+      const absl::Status status = CheckGraph(function.body);
       if (!status.ok())
         return WithContext(
             status, fmt::format("function '{}'", ir::Printable(function.name)));
@@ -111,10 +110,9 @@ class SignatureChecker {
   }
 
  private:
-  absl::Status CheckGraph(const ir::Graph& graph,
-                          const std::vector<ir::OpsetImport>& imports) {
+  absl::Status CheckGraph(const ir::Graph& graph) {
     for (const ir::Node& node : graph.nodes()) {
-      if (const OpSchema* schema = SchemaOf(node, imports)) {
+      if (const OpSchema* schema = SchemaOf(node)) {
         const absl::Status status = CheckNode(node, *schema);
         if (!status.ok()) {
           return WithContext(status, fmt::format("{} (of version {})",
@@ -123,24 +121,19 @@ class SignatureChecker {
         }
       }
       for (const ir::Graph* inner : node.subgraphs())
-        RETURN_IF_ERROR(CheckGraph(*inner, imports));
+        RETURN_IF_ERROR(CheckGraph(*inner));
     }
     return absl::OkStatus();
   }
 
   // nullptr for a node that is not judged.
-  const OpSchema* SchemaOf(const ir::Node& node,
-                           const std::vector<ir::OpsetImport>& imports) const {
+  const OpSchema* SchemaOf(const ir::Node& node) const {
     if (model_.FindFunction(node.domain(), node.op_type(), node.overload) !=
         nullptr)
       return nullptr;
-    for (const ir::OpsetImport& import : imports) {
-      if (import.domain != node.domain()) continue;
-      const OpSchema* schema = onnx::OpSchemaRegistry::Schema(
-          node.op_type(), static_cast<int>(import.version), node.domain());
-      return schema == nullptr || schema->Deprecated() ? nullptr : schema;
-    }
-    return nullptr;
+    const OpSchema* schema = onnx::OpSchemaRegistry::Schema(
+        node.op_type(), static_cast<int>(ir::OpsetOf(node)), node.domain());
+    return schema == nullptr || schema->Deprecated() ? nullptr : schema;
   }
 
   const ir::Model& model_;
