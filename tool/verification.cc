@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -115,10 +116,11 @@ class Verifier {
   absl::Status CompareStructures(bool is_itself);
   absl::Status CompareKernels();
   absl::Status CompareRuns();
-  absl::Status CheckRequest() const;
+  absl::Status CheckRequest();
   Verdict Decide() const;
 
  private:
+  absl::StatusOr<RunInputs> FirstInputs();
   absl::Status RunRounds();
   absl::Status RunRound(runtime::LockStep& lock_step, int round);
   absl::Status RunApart(Executor& a, Executor& b, const runtime::Twins& twins);
@@ -130,6 +132,7 @@ class Verifier {
   const VerifyRequest& request_;
   Verification& result_;
   double cpu_seconds_ = 0;  // of the first round
+  std::optional<RunInputs> first_inputs_;
 };
 
 absl::Status Verifier::CompareStructures(bool is_itself) {
@@ -201,12 +204,20 @@ void Verifier::Summarise(const runtime::LockStepResult& ran, int round,
   }
 }
 
+// Those that were asked for: read or made once.
+absl::StatusOr<RunInputs> Verifier::FirstInputs() {
+  if (!first_inputs_) {
+    ASSIGN_OR_RETURN(first_inputs_, GatherInputs(*a_.model, request_.inputs));
+  }
+  return *first_inputs_;
+}
+
 // Inputs that were asked for and cannot be are the caller's mistake, but for
 // those that cannot be run in any case.
-absl::Status Verifier::CheckRequest() const {
+absl::Status Verifier::CheckRequest() {
   if (request_.inputs.folder.empty() && request_.inputs.dims.empty())
     return absl::OkStatus();
-  const absl::Status status = GatherInputs(*a_.model, request_.inputs).status();
+  const absl::Status status = FirstInputs().status();
   return absl::IsUnimplemented(status) ? absl::OkStatus() : status;
 }
 
@@ -216,7 +227,9 @@ absl::Status Verifier::RunRound(runtime::LockStep& lock_step, int round) {
   if (round == kOtherSizeRound)
     inputs.dims = OtherDims(result_.rounds[0].dims, inputs.dims);
   if (round == kSmallRound) inputs.scale = kSmallScale;
-  ASSIGN_OR_RETURN(const RunInputs gathered, GatherInputs(*a_.model, inputs));
+  ASSIGN_OR_RETURN(
+      const RunInputs gathered,
+      round == 0 ? FirstInputs() : GatherInputs(*a_.model, inputs));
   Round done{inputs.seed, inputs.scale, gathered.dims, {}};
   const std::clock_t start = std::clock();
   absl::StatusOr<runtime::LockStepResult> ran = lock_step.Run(gathered.tensors);
@@ -243,8 +256,7 @@ absl::Status Verifier::RunApart(Executor& a, Executor& b,
   }
   runtime::Twins checked = twins;
   RETURN_IF_ERROR(KeepEqualWeights(a_, b_, checked.values));
-  ASSIGN_OR_RETURN(const RunInputs gathered,
-                   GatherInputs(*a_.model, request_.inputs));
+  ASSIGN_OR_RETURN(const RunInputs gathered, FirstInputs());
   runtime::LockStep lock_step(a, b, checked);
   ASSIGN_OR_RETURN(const runtime::LockStepResult ran,
                    lock_step.Run(gathered.tensors, runtime::Sharing::kWeights));
