@@ -86,12 +86,11 @@ Limit Limiter(const KernelCase& result, const MachineFacts& machine) {
   }
   const double noise = runtime::NoiseFloor(floor);
   if (noise > kMostNoise) {
-    return {
-        "not to be told through the noise",
-        fmt::format("not to be told through a noise of {:.0f} %", 100 * noise)};
+    return {"not to be told through the noise",
+            "not to be told through a noise of " + Percent(noise)};
   }
   const double share = BestFusedShare(result);
-  const std::string percent = fmt::format("{:.0f} %", 100 * share);
+  const std::string percent = Percent(share);
   const auto working_set = static_cast<int64_t>(4 * result.tensor_bytes);
   if (result.setting.cache == CacheState::kWarm && working_set <= machine.l2)
     return {
@@ -194,10 +193,6 @@ std::string CaseFacts(const KernelCase& result) {
 }
 
 // ---- text
-
-std::string Percent(double share) {
-  return fmt::format("{:.0f} %", 100 * share);
-}
 
 std::vector<std::string> ArmRow(const KernelCase& result, size_t arm) {
   const PairArm& known = kPairArms[arm];
@@ -311,23 +306,28 @@ std::string SummaryText(const std::vector<KernelCase>& cases, size_t width) {
 
 // ---- JSON
 
-Json ArmToJson(const KernelCase& result, size_t arm) {
-  const PairArm& known = kPairArms[arm];
+// What all arms have, those of other runtimes too.
+Json TimesToJson(const KernelCase& result, size_t arm, bool is_probe) {
   const ArmTimes& times = result.times.arms[arm];
   const double seconds = times.Median();
-  Json json{{"name", times.name},
-            {"is_probe", known.kind == ArmKind::kProbe},
-            {"median_seconds", seconds},
-            {"nanoseconds_per_row",
-             1e9 * seconds / static_cast<double>(result.shape.rows)},
-            {"modelled_bytes", Bytes(result, arm)},
-            {"explicit_bytes", known.traffic.explicit_tensors *
-                                   static_cast<double>(result.tensor_bytes)},
-            {"bytes_per_second", Bandwidth(result, arm)},
-            {"share_of_best_probe", ShareOfBest(result, arm)},
-            {"against_unfused", ToJson(result.times.Estimate(arm, 0))},
-            {"against_streaming_copy",
-             ToJson(result.times.Estimate(arm, kStreamingCopy))}};
+  return {{"name", times.name},
+          {"is_probe", is_probe},
+          {"median_seconds", seconds},
+          {"nanoseconds_per_row",
+           1e9 * seconds / static_cast<double>(result.shape.rows)}};
+}
+
+Json ArmToJson(const KernelCase& result, size_t arm) {
+  const PairArm& known = kPairArms[arm];
+  Json json = TimesToJson(result, arm, known.kind == ArmKind::kProbe);
+  json["modelled_bytes"] = Bytes(result, arm);
+  json["explicit_bytes"] =
+      known.traffic.explicit_tensors * static_cast<double>(result.tensor_bytes);
+  json["bytes_per_second"] = Bandwidth(result, arm);
+  json["share_of_best_probe"] = ShareOfBest(result, arm);
+  json["against_unfused"] = ToJson(result.times.Estimate(arm, 0));
+  json["against_streaming_copy"] =
+      ToJson(result.times.Estimate(arm, kStreamingCopy));
   if (known.kind == ArmKind::kFused) {
     const auto& base = kPairArms[known.base];
     json["same_stores"] = {
@@ -335,21 +335,16 @@ Json ArmToJson(const KernelCase& result, size_t arm) {
         {"estimate", ToJson(result.times.Estimate(arm, known.base))},
         {"verdict", runtime::VerdictName(result.times.Judge(arm, known.base))}};
   }
-  json["seconds"] = times.processes;
+  json["seconds"] = result.times.arms[arm].processes;
   return json;
 }
 
 // How many bytes it moves is not known.
 Json OtherArmToJson(const KernelCase& result, size_t arm) {
-  const ArmTimes& times = result.times.arms[arm];
-  const double seconds = times.Median();
-  return {{"name", times.name},
-          {"is_probe", false},
-          {"median_seconds", seconds},
-          {"nanoseconds_per_row",
-           1e9 * seconds / static_cast<double>(result.shape.rows)},
-          {"against_unfused", ToJson(result.times.Estimate(arm, 0))},
-          {"seconds", times.processes}};
+  Json json = TimesToJson(result, arm, /*is_probe=*/false);
+  json["against_unfused"] = ToJson(result.times.Estimate(arm, 0));
+  json["seconds"] = result.times.arms[arm].processes;
+  return json;
 }
 
 Json CaseToJson(const KernelCase& result, const MachineFacts& machine) {

@@ -26,6 +26,7 @@
 #include "tool/commands.h"
 #include "tool/html/page.h"
 #include "tool/onnx_runtime.h"
+#include "tool/output.h"
 #include "tool/progress.h"
 #include "tool/report.h"
 #include "tool/run_inputs.h"
@@ -129,7 +130,7 @@ absl::Status WritePage(const Options& options, const proto::ModelFile* model,
                        std::string (*to_page)(const nlohmann::ordered_json&),
                        Answer& answer) {
   if (options.html.empty()) return absl::OkStatus();
-  nlohmann::ordered_json report{{"schema", "onnx-addnorm/bench/1"}};
+  nlohmann::ordered_json report{{"schema", SchemaOf("bench")}};
   report.update(answer.json);
   const std::string page = to_page(report);
   RETURN_IF_ERROR(proto::WriteReport(page, options.html, options.force, model));

@@ -30,7 +30,7 @@ std::string ToText(const Failure& failure, const Terminal& terminal) {
 }
 
 Json ToJson(const std::string& command, const Answer& answer) {
-  Json object{{"schema", fmt::format("onnx-addnorm/{}/1", command)},
+  Json object{{"schema", SchemaOf(command)},
               {"exit_code", static_cast<int>(answer.exit_code)}};
   if (answer.failure) object["error"] = answer.failure->error;
   if (answer.failure && !answer.failure->hint.empty()) {
@@ -84,6 +84,10 @@ Failure ToFailure(const absl::Status& status) {
   }
   return {.error = ir::Printable(message.substr(0, end)),
           .hint = ir::Printable(message.substr(end + kHint.size()))};
+}
+
+std::string SchemaOf(std::string_view command) {
+  return fmt::format("onnx-addnorm/{}/1", command);
 }
 
 std::string Dump(const Json& json) {

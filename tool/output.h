@@ -40,6 +40,9 @@ bool IsReaderGone();
 // "m.onnx: is empty\nhint: download it again" as two parts, safe to print.
 Failure ToFailure(const absl::Status& status);
 
+// What the object of a command's answer is: "onnx-addnorm/optimize/1".
+std::string SchemaOf(std::string_view command);
+
 // Two-space indentation; bytes that are no UTF-8 become U+FFFD.
 std::string Dump(const nlohmann::ordered_json& json);
 

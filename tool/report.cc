@@ -103,6 +103,10 @@ std::string FormatSeconds(double seconds) {
                      : fmt::format("{:.2f} s", seconds);
 }
 
+std::string Percent(double share) {
+  return fmt::format("{:.0f} %", 100 * share);
+}
+
 std::string Plural(int64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }

@@ -54,6 +54,9 @@ using proto::FormatBytes;
 // "3.2 ms", "1.25 s".
 std::string FormatSeconds(double seconds);
 
+// Of a share of 1: "15 %".
+std::string Percent(double share);
+
 // "1 site", "2 sites".
 std::string Plural(int64_t count, std::string_view noun);
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "nlohmann/json.hpp"
@@ -51,6 +52,19 @@ struct KernelView {
   std::string group() const;
 };
 std::vector<KernelView> KernelViews(const Json& report);
+
+// What belongs to each name, in the order in which names came up.
+template <typename T>
+using Named = std::vector<std::pair<std::string, T>>;
+
+// What belongs to the name; empty for one that is new.
+template <typename T>
+T& EntryOf(Named<T>& entries, const std::string& name) {
+  for (auto& [known, entry] : entries) {
+    if (known == name) return entry;
+  }
+  return entries.emplace_back(name, T()).second;
+}
 
 // The kinds of stores, each with an arm of either kind.
 struct StoresRow {

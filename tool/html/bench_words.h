@@ -26,6 +26,9 @@ struct Summary {
   std::vector<SummaryPoint> points;
 };
 
+// The beginning of a sentence.
+std::string Capitalised(std::string text);
+
 Summary Summarize(const std::vector<KernelView>& cases);
 Summary Summarize(const ModelView& model);
 

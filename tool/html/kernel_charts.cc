@@ -199,33 +199,24 @@ std::vector<LegendEntry> ArmKeys(bool has_line) {
 }
 
 std::vector<KernelGroup> GroupsOf(const Kernels& cases) {
+  Named<std::vector<const KernelView*>> named;
+  for (const KernelView& result : cases)
+    EntryOf(named, result.group()).push_back(&result);
   std::vector<KernelGroup> groups;
-  for (const KernelView& result : cases) {
-    auto group = std::find_if(
-        groups.begin(), groups.end(),
-        [&](const KernelGroup& g) { return g.name == result.group(); });
-    if (group == groups.end())
-      group = groups.insert(groups.end(), {result.group(), {}});
-    group->cases.push_back(&result);
-  }
-  for (KernelGroup& group : groups)
-    std::stable_sort(group.cases.begin(), group.cases.end(),
+  for (auto& [name, members] : named) {
+    std::stable_sort(members.begin(), members.end(),
                      [](const KernelView* a, const KernelView* b) {
                        return a->tensor_bytes < b->tensor_bytes;
                      });
+    groups.push_back({name, std::move(members)});
+  }
   return groups;
 }
 
 std::string RatiosContent(const Kernels& cases) {
-  std::vector<std::pair<std::string, Kernels>> settings;
-  for (const KernelView& result : cases) {
-    const std::string name = Setting(result);
-    auto known = std::find_if(settings.begin(), settings.end(),
-                              [&](const auto& s) { return s.first == name; });
-    if (known == settings.end())
-      known = settings.insert(settings.end(), {name, {}});
-    known->second.push_back(result);
-  }
+  Named<Kernels> settings;
+  for (const KernelView& result : cases)
+    EntryOf(settings, Setting(result)).push_back(result);
   std::string content = Paragraph(
       "Each mark is the time of the fused op over that of the unfused pair "
       "with the same kind of stores, with its 95 % interval: left of 1, fused "
@@ -266,7 +257,7 @@ std::string NumbersContent(const Kernels& cases) {
            fmt::format("{:.0f}",
                        1e9 * arm.seconds / static_cast<double>(result.rows)),
            has_bytes ? fmt::format("{:.1f}", arm.bandwidth / 1e9) : "",
-           has_bytes ? fmt::format("{:.0f} %", 100 * arm.share_of_best) : "",
+           has_bytes ? Percent(arm.share_of_best) : "",
            arm.is_probe || IsBase(arm.name) ? ""
                                             : RatioText(arm.against_unfused),
            arm.base.empty() ? "" : RatioText(arm.same_stores)});

@@ -7,6 +7,7 @@
 #include "fmt/format.h"
 #include "tool/html/kernel_charts.h"
 #include "tool/html/markup.h"
+#include "tool/report.h"
 
 namespace addnorm::tool::html {
 namespace {
@@ -67,7 +68,7 @@ std::string NumbersTable(const KernelGroup& group) {
       table.rows.push_back({result->shape(), arm.name,
                             fmt::format("{:.3f}", Intensity(*result, arm)),
                             fmt::format("{:.2f}", Speed(*result, arm)),
-                            fmt::format("{:.0f} %", 100 * arm.share_of_best)});
+                            Percent(arm.share_of_best)});
     });
   }
   return Table(table);
@@ -81,9 +82,9 @@ std::vector<Series> ArmMarks(const KernelView& result, bool is_hollow) {
     look.has_line = false;
     if (is_hollow) look.classes += " hollow";
     look.points = {{Intensity(result, arm), Speed(result, arm)}};
-    look.tips = {fmt::format("{}, {}: {:.2f} GFLOP/s, {:.0f} % of the probe",
+    look.tips = {fmt::format("{}, {}: {:.2f} GFLOP/s, {} of the probe",
                              arm.name, result.shape(), Speed(result, arm),
-                             100 * arm.share_of_best)};
+                             Percent(arm.share_of_best))};
     marks.push_back(std::move(look));
   });
   return marks;

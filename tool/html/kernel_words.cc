@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "fmt/format.h"
 #include "tool/html/bench_words.h"
 #include "tool/report.h"
@@ -35,15 +36,6 @@ Comparisons Of(const Comparisons& all, Outcome outcome) {
   std::copy_if(all.begin(), all.end(), std::back_inserter(found),
                [&](const Comparison& c) { return c.outcome == outcome; });
   return found;
-}
-
-std::string Capitalised(std::string text) {
-  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] -= 'a' - 'A';
-  return text;
-}
-
-std::string Percent(double share) {
-  return fmt::format("{:.0f} %", 100 * share);
 }
 
 // "15 %", or "5.2 to 19 %".
@@ -139,17 +131,10 @@ SummaryPoint GainPoint(const Comparisons& all) {
 }
 
 // Comparisons of each shape, in the order of the sweep.
-std::vector<std::pair<std::string, Comparisons>> ByShape(
-    const Comparisons& all) {
-  std::vector<std::pair<std::string, Comparisons>> shapes;
-  for (const Comparison& c : all) {
-    auto known = std::find_if(
-        shapes.begin(), shapes.end(),
-        [&](const auto& shape) { return shape.first == c.result->shape(); });
-    if (known == shapes.end())
-      known = shapes.insert(shapes.end(), {c.result->shape(), {}});
-    known->second.push_back(c);
-  }
+Named<Comparisons> ByShape(const Comparisons& all) {
+  Named<Comparisons> shapes;
+  for (const Comparison& c : all)
+    EntryOf(shapes, c.result->shape()).push_back(c);
   return shapes;
 }
 
@@ -194,15 +179,9 @@ void AddList(const Comparisons& some, const char* lead, const char* words,
 
 // "the bandwidth of memory: f32 512×4096 cold, …"
 SummaryPoint LimitPoint(const std::vector<KernelView>& cases) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> limits;
-  for (const KernelView& result : cases) {
-    auto limit = std::find_if(
-        limits.begin(), limits.end(),
-        [&](const auto& known) { return known.first == result.limit; });
-    if (limit == limits.end())
-      limit = limits.insert(limits.end(), {result.limit, {}});
-    limit->second.push_back(result.name());
-  }
+  Named<std::vector<std::string>> limits;
+  for (const KernelView& result : cases)
+    EntryOf(limits, result.limit).push_back(result.name());
   constexpr size_t kMost = 6;
   std::string text;
   for (const auto& [limit, names] : limits) {
@@ -251,6 +230,11 @@ SummaryPoint NoisePoint(const Comparisons& all) {
 }
 
 }  // namespace
+
+std::string Capitalised(std::string text) {
+  if (!text.empty()) text[0] = absl::ascii_toupper(text[0]);
+  return text;
+}
 
 Outcome OutcomeOf(const KernelView& result, const StoresRow& stores) {
   const ArmView& fused = result.arm(stores.fused);

@@ -29,11 +29,6 @@ std::string Headline(const ModelView& model) {
   }
 }
 
-std::string Sentence(std::string text) {
-  if (text.starts_with("the ")) text[0] = 'T';
-  return text + ".";
-}
-
 SummaryPoint MemoryPoint(const ModelView& model) {
   const auto bytes = [](double count) {
     return FormatBytes(static_cast<uint64_t>(count));
@@ -81,7 +76,8 @@ Summary Summarize(const ModelView& model) {
            ? "Fused and unfused give the same bits."
            : "Fused and unfused DIFFER: see “onnx-addnorm verify”."});
   if (model.fused_before > 0)
-    points.push_back({"Note", Sentence(CameFusedText(model.fused_before))});
+    points.push_back(
+        {"Note", Capitalised(CameFusedText(model.fused_before)) + "."});
   points.push_back(MemoryPoint(model));
   if (whole.verdict == Verdict::kTooFewRounds) {
     points.push_back(

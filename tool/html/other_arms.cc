@@ -57,9 +57,7 @@ SummaryPoint UsagePoint(const std::vector<const Json*>& usages) {
          .others = json->at("others").get<double>(),
          .switches = json->at("involuntary_switches").get<int64_t>()});
   }
-  std::string text = UsageText(Together(all)) + ".";
-  text[0] = 'O';  // "other programs took …"
-  return {"The machine meanwhile", text};
+  return {"The machine meanwhile", Capitalised(UsageText(Together(all))) + "."};
 }
 
 }  // namespace addnorm::tool::html
