@@ -16,8 +16,10 @@
 #define ADDNORM_RUNTIME_KERNELS_ROW_OPS_INL_H_
 #endif
 
+#include <cstdint>
 #include <cstring>
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "runtime/kernels/elements-inl.h"
 
@@ -25,6 +27,23 @@ HWY_BEFORE_NAMESPACE();
 namespace addnorm::runtime::HWY_NAMESPACE {
 
 inline constexpr size_t kSumLanes = 32;
+
+// ---- from memory
+
+// The lines that a loop comes to after this step. With 2 bytes an element there
+// is so much work for each line that too few of them are asked for at a time:
+// rows from memory take a quarter longer without. Those of 4 or 8 bytes gain
+// nothing, and lose some percent where they are in the caches.
+template <typename T>
+HWY_INLINE void Prefetch(const T* elements, size_t count) {
+  if constexpr (sizeof(T) == 2) {
+    constexpr size_t kAhead = 2048, kLine = 64;
+    // Not a pointer: it may be past the end, where nothing is read.
+    const uintptr_t ahead = reinterpret_cast<uintptr_t>(elements) + kAhead;
+    for (size_t at = 0; at < count * sizeof(T); at += kLine)
+      hwy::Prefetch(reinterpret_cast<const char*>(ahead + at));
+  }
+}
 
 // ---- out[i] = f(a[i], b[i])
 
@@ -62,7 +81,11 @@ HWY_INLINE void ForSteps(size_t n, const A* a, const B* b, Out* out,
                          Step step) {
   constexpr size_t kStep = kElementsOfStep<A, B, Out>;
   size_t i = 0;
-  for (; i + kStep <= n; i += kStep) step(a + i, b + i, out + i);
+  for (; i + kStep <= n; i += kStep) {
+    Prefetch(a + i, kStep);
+    Prefetch(b + i, kStep);
+    step(a + i, b + i, out + i);
+  }
   if (i == n) return;
   A last_a[kStep] = {};
   B last_b[kStep] = {};
@@ -152,6 +175,8 @@ template <typename T, typename Add>
 HWY_INLINE void ForBlocks(size_t n, const T* a, const T* b, T* out, Add add) {
   size_t i = 0;
   for (; i + kSumLanes <= n; i += kSumLanes) {
+    Prefetch(a + i, kSumLanes);
+    Prefetch(b + i, kSumLanes);
     add(a + i, b + i, out == nullptr ? nullptr : out + i);
   }
   if (i == n) return;
