@@ -6,7 +6,8 @@
 // Not a scheduler: one loop runs at a time, and a loop inside a loop runs on
 // the thread that started it. No result may depend on where the parts are cut:
 // a part is whole rows or single elements, never half a sum. Each part runs in
-// a FloatEnvironment of its own.
+// a FloatEnvironment of its own. Threads stay awake for some microseconds after
+// a loop, since the next one often follows.
 //
 //   threads.ParallelFor(rows, /*grain=*/8, [&](int64_t begin, int64_t end) {
 //     for (int64_t row = begin; row < end; ++row) Normalise(row);
@@ -14,6 +15,7 @@
 #ifndef ADDNORM_RUNTIME_THREAD_POOL_H_
 #define ADDNORM_RUNTIME_THREAD_POOL_H_
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -53,13 +55,14 @@ class ThreadPool {
   std::vector<std::thread> workers_;
   std::mutex mutex_;
   std::condition_variable started_, finished_;
-  // Of the loop that runs.
+  // Of the loop that runs. Written with mutex_ held; what is atomic is also
+  // read without it, by threads that are about to sleep.
   const Part* part_ = nullptr;
   int64_t count_ = 0;
   int parts_ = 0;
-  int pending_ = 0;
-  uint64_t generation_ = 0;
-  bool stopping_ = false;
+  std::atomic<int> pending_ = 0;
+  std::atomic<uint64_t> generation_ = 0;
+  std::atomic<bool> stopping_ = false;
 };
 
 }  // namespace addnorm::runtime

@@ -24,8 +24,8 @@ namespace {
 using ir::DataType;
 using Bytes = std::unique_ptr<std::byte[]>;
 
-// A call of fewer elements than two of these parts stays on one thread: waking
-// another one takes about as long as the work.
+// A call of fewer elements than two of these parts stays on one thread: handing
+// a part to another one, awake, takes about as long as the work.
 constexpr int64_t kElementsOfAPart = 16384;
 
 // ---- the scale of a call
