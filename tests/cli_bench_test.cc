@@ -139,6 +139,20 @@ TEST_CASE("bench measures a fused model against its bodies", "[cli][bench]") {
   CHECK(json["has_same_bits"] == true);
 }
 
+TEST_CASE("bench MODEL has the peaks of memory that run has", "[cli][bench]") {
+  const Sandbox box;
+  WriteModel(box / "m.onnx", Site());
+  box.Run("optimize m.onnx fused.onnx");
+  const auto peak = [&](const std::string& model) {
+    return Json::parse(box.Run("run " + model + " --dim n=3 --json").out)
+        .at("peak_bytes");
+  };
+  const Json json = Json::parse(
+      box.Run("bench m.onnx --dim n=3 --seconds 0.02 --json").out);
+  CHECK(json["unfused_peak_bytes"] == peak("m.onnx"));
+  CHECK(json["fused_peak_bytes"] == peak("fused.onnx"));
+}
+
 TEST_CASE("bench has nothing to measure in a model without sites",
           "[cli][bench]") {
   const Sandbox box;

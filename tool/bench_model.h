@@ -53,7 +53,7 @@ struct ModelBench {
   bool uses_processor_time() const { return threads == 1; }
   BenchCase whole;  // seconds of a run
   BenchCase parts;  // of these, in the sites
-  // Of values, without weights and inputs.
+  // Of values, without weights and inputs: what `run` says too.
   size_t unfused_peak_bytes = 0, fused_peak_bytes = 0;
   bool has_same_bits = false;
   std::vector<OtherArm> others;
