@@ -133,6 +133,29 @@ TEST_CASE("bench --against refuses a model with another interface",
   CHECK(box.Run("bench m.onnx --against none.onnx").exit_code == 4);
 }
 
+// More than Neg reads.
+constexpr const char* kWrongNode = R"(
+  <ir_version: 8, opset_import: ["" : 17]>
+  main (float[2] a) => (float[2] y) { y = Neg(a, a) })";
+
+TEST_CASE("bench refuses nodes that run refuses, in the same words",
+          "[cli][bench]") {
+  const Sandbox box;
+  WriteModel(box / "m.onnx", kWrongNode);
+  WriteModel(box / "good.onnx", R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    main (float[2] a) => (float[2] y) { y = Neg(a) })");
+  const Outcome run = box.Run("run m.onnx");
+  REQUIRE(Contains(run.err, "m.onnx: Neg making 'y'"));
+  for (const char* command :
+       {"bench m.onnx", "bench good.onnx --against m.onnx"}) {
+    const Outcome bench = box.Run(command + std::string(kShort));
+    CHECK(bench.exit_code == 3);
+    CHECK(bench.out.empty());
+    CHECK(bench.err == run.err);
+  }
+}
+
 TEST_CASE("bench --against measures a model without sites", "[cli][bench]") {
   const Sandbox box;
   WriteModel(box / "m.onnx", kNothingToFuse);

@@ -243,7 +243,7 @@ absl::StatusOr<ModelBench> BenchModel(std::shared_ptr<proto::ModelFile> file,
   result.name = file->name();
   result.seed = request.inputs.seed;
   result.threads = request.threads;
-  ASSIGN_OR_RETURN(LoadedModel unfused, Load(file));
+  ASSIGN_OR_RETURN(LoadedModel unfused, LoadToRun(file));
   ASSIGN_OR_RETURN(LoadedModel fused, Load(file));
   RETURN_IF_ERROR(Fuse(fused).status());
   ASSIGN_OR_RETURN(result.inputs, GatherInputs(*unfused.model, request.inputs));
