@@ -3,7 +3,10 @@
 //
 // bench --against from outside: other models, ONNX Runtime where there is one,
 // and what the JSON has of them.
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -216,6 +219,33 @@ TEST_CASE("bench --restarts has the times of other models too",
   CHECK(json["cases"][0]["rounds"] == rounds);
 }
 
+// The path of a library that this program has loaded.
+std::filesystem::path LoadedLibrary(std::string_view part) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (Contains(line, part)) return line.substr(line.find('/'));
+  }
+  FAIL("no library " << part);
+  return {};
+}
+
+TEST_CASE("--ort is a path, of which no library is looked for",
+          "[cli][bench]") {
+  const Sandbox box;
+  const std::filesystem::path library = LoadedLibrary("/libm");
+  // Where the system has it, the name alone would be found.
+  const std::string name = library.filename();
+  const std::string bench = "bench --kernel --ort " + name;
+  const Outcome none = box.Run(bench);
+  CHECK(none.exit_code == 4);
+  CHECK(Contains(none.err, "error: --ort " + name +
+                               ": not a library that can be loaded (./" +
+                               name));
+  std::filesystem::create_symlink(library, box / name);
+  CHECK(Contains(box.Run(bench).err,
+                 name + ": not a library of ONNX Runtime"));
+}
+
 TEST_CASE("bench says where ONNX Runtime is missing", "[cli][bench]") {
   const Sandbox box;
   WriteModel(box / "m.onnx", kModel);
@@ -223,9 +253,10 @@ TEST_CASE("bench says where ONNX Runtime is missing", "[cli][bench]") {
   CHECK(none.exit_code == 4);
   CHECK(Contains(none.err, "error: --ort ./none.so: not a library"));
   CHECK(Contains(none.err, "hint: --ort PATH names its shared library"));
-  const Outcome other = box.Run("bench --kernel --ort libm.so.6");
+  const Outcome other =
+      box.Run("bench --kernel --ort " + LoadedLibrary("/libm").string());
   CHECK(other.exit_code == 4);
-  CHECK(Contains(other.err, "--ort libm.so.6: not a library of ONNX Runtime"));
+  CHECK(Contains(other.err, "not a library of ONNX Runtime"));
   const Outcome model = box.Run("bench --kernel --against m.onnx");
   CHECK(model.exit_code == 2);
   CHECK(Contains(model.err, "--kernel compares with 'ort', not with a model"));

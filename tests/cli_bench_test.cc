@@ -280,7 +280,16 @@ TEST_CASE("bench refuses what it cannot measure", "[cli][bench]") {
       {"bench --kernel --types f8", "hint: it takes f32, f16, bf16, f64\n"},
       {"bench --kernel --caches hot", "hint: it takes warm, cold, producer\n"},
       {"bench --kernel --recipes x", "hint: it takes reciprocal, divide, late"},
-      {"bench --kernel --seconds 0", "not in range"},
+      {"bench --kernel --seconds 0",
+       "--seconds: 0 is not a number from 0.001 to 1000000\n"},
+      {"bench --kernel --seconds -1", "--seconds: -1 is not a number from"},
+      {"bench --kernel --seconds nan", "--seconds: nan is not a number from"},
+      {"bench --kernel --seconds inf", "--seconds: inf is not a number from"},
+      {"bench --kernel --threads 0", "--threads: Value 0 not in range"},
+      {"bench m.onnx --inputs ''", "--inputs: expected a path, found an empty"},
+      {"bench m.onnx --against ''", "--against: expected a path, found an "},
+      {"bench --kernel --ort ''", "--ort: expected a path, found an empty"},
+      {"bench --kernel --html ''", "--html: expected a path, found an empty"},
       {"bench --kernel --force", "--force is for the file of --html"}};
   for (const auto& [command, message] : refused) {
     const Outcome run = box.Run(command);

@@ -25,7 +25,9 @@
 #include "tool/bench_restarts.h"
 #include "tool/commands.h"
 #include "tool/html/page.h"
+#include "tool/input_options.h"
 #include "tool/onnx_runtime.h"
+#include "tool/option_checks.h"
 #include "tool/output.h"
 #include "tool/progress.h"
 #include "tool/report.h"
@@ -314,21 +316,18 @@ RunFunction AddBench(CLI::App& app) {
                  "For a MODEL (default: 10) or each case of --kernel (1);\n"
                  "too few make no verdict")
       ->option_text("S")
-      ->check(CLI::Range(0.001, 1e6));
-  app.add_option("--inputs", options->inputs,
-                 "Folder with input_N.pb or NAME.npy; else they are generated")
-      ->option_text("DIR");
-  app.add_option("--dim", options->dims,
-                 "A symbolic dimension of generated inputs; can be repeated")
-      ->option_text("NAME=N")
-      ->take_all();
+      ->check(NumberFrom(0.001, 1e6));
+  AddInputsOption(app, options->inputs);
+  AddDimOption(app, options->dims);
   app.add_option("--against", options->against,
                  "Another MODEL, or 'ort', in the same rounds; can be repeated")
       ->option_text("M2")
-      ->take_all();
+      ->take_all()
+      ->check(CheckPath);
   app.add_option("--ort", options->ort,
-                 "--against ort, with this libonnxruntime.so")
-      ->option_text("LIB");
+                 "--against ort, with the libonnxruntime.so of this path")
+      ->option_text("LIB")
+      ->check(CheckPath);
   app.add_flag("--no-pin", options->no_pin,
                "Let threads move; else each keeps to one core");
   app.add_option("--restarts", options->restarts,
@@ -340,7 +339,8 @@ RunFunction AddBench(CLI::App& app) {
       ->option_text("N");
   app.add_option("--html", options->html,
                  "Also write a page with charts; '-' is standard output")
-      ->option_text("FILE");
+      ->option_text("FILE")
+      ->check(CheckPath);
   app.add_flag("--force", options->force, "Replace that FILE if it exists");
   return [options](const Session& session) { return Run(*options, session); };
 }
