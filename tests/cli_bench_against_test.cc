@@ -165,7 +165,16 @@ TEST_CASE("bench --against measures a model without sites", "[cli][bench]") {
   const Json json = Bench(box, "m.onnx --against m.onnx");
   CHECK(json["sites"] == 0);
   CHECK(json["others"][0]["has_same_bits"] == true);
-  CHECK(json["cases"][0]["arms"].size() == 4);
+  // No arm is "fused": that would be the model once more.
+  CHECK(ArmNames(json) ==
+        std::vector<std::string>{"unfused", "unfused again", "m.onnx"});
+  CHECK(json["cases"].size() == 1);
+  CHECK_FALSE(json["cases"][0].contains("verdict"));
+  for (const char* key : {"has_same_bits", "site_share", "fused_peak_bytes"})
+    CHECK_FALSE(json.contains(key));
+  CHECK(Bench(box, "m.onnx --against m.onnx --restarts 2")["cases"][0]["arms"]
+             [2]["seconds"]
+                 .size() == 2);
   const std::string name = "another_model_with_quite_a_long_name.onnx";
   WriteModel(box / name, kNothingToFuse);
   const Outcome text =

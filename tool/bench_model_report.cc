@@ -36,7 +36,6 @@ std::string OtherTimesText(const ModelBench& bench, size_t width) {
   Table table("<>>");
   table.AddRow({"", "end to end", "/ unfused"});
   for (size_t arm = 0; arm < bench.whole.arms.size(); ++arm) {
-    if (arm == kFusedModel) continue;
     const ArmTimes& times = bench.whole.arms[arm];
     table.AddRow({ArmLabel(times.name), ShortSeconds(times.Median()),
                   arm == kUnfusedModel
@@ -84,7 +83,7 @@ std::string InWords(const BenchCase& times) {
                        times.Judge(kFusedModel, kUnfusedModel));
 }
 
-Json CaseToJson(const char* what, const BenchCase& times) {
+Json CaseToJson(const char* what, const BenchCase& times, bool has_fused) {
   Json arms = Json::array();
   for (size_t arm = 0; arm < times.arms.size(); ++arm) {
     arms.push_back({{"name", times.arms[arm].name},
@@ -92,14 +91,21 @@ Json CaseToJson(const char* what, const BenchCase& times) {
                     {"against_unfused", ToJson(times.Estimate(arm, 0))},
                     {"seconds", times.arms[arm].processes}});
   }
-  return {{"what", what},
-          {"rounds", times.rounds()},
-          {"calls_per_epoch", times.calls},
-          {"noise_floor", runtime::NoiseFloor(times.Floor())},
-          {"verdict",
-           runtime::VerdictName(times.Judge(kFusedModel, kUnfusedModel))},
-          {"arms", std::move(arms)}};
+  Json json{{"what", what},
+            {"rounds", times.rounds()},
+            {"calls_per_epoch", times.calls},
+            {"noise_floor", runtime::NoiseFloor(times.Floor())}};
+  if (has_fused) {
+    json["verdict"] =
+        runtime::VerdictName(times.Judge(kFusedModel, kUnfusedModel));
+  }
+  json["arms"] = std::move(arms);
+  return json;
 }
+
+constexpr const char* kNothing =
+    "nothing to fuse, as no residual Add feeds an RMSNorm, so nothing was "
+    "measured; 'onnx-addnorm run --profile' says how long the model takes";
 
 }  // namespace
 
@@ -114,12 +120,8 @@ std::string CameFusedText(int64_t fused_before) {
 std::string ToText(const ModelBench& bench, const MachineFacts& machine,
                    const Terminal& terminal) {
   const std::string name = ir::Printable(bench.name);
-  if (!bench.is_measured) {
-    return fmt::format(
-        "{}: no residual Add with an RMSNorm, so nothing to fuse or measure\n",
-        name);
-  }
   const size_t width = terminal.width;
+  if (!bench.is_measured) return Paragraph("", name + ": " + kNothing, width);
   const std::string dims = Dims(bench);
   std::string text = MachineText(machine, width) + "\n" +
                      terminal.Paint(Style::kStrong, name) + "\n";
@@ -141,7 +143,6 @@ std::string ToText(const ModelBench& bench, const MachineFacts& machine,
   line("noise       ", NoiseText(bench.whole.Floor()));
   if (bench.fused_before > 0)
     line("note        ", CameFusedText(bench.fused_before));
-  // Without sites the fused model is the unfused one, and not shown.
   if (bench.sites > 0) {
     line("outputs     ", bench.has_same_bits
                              ? "fused and unfused have the same bits"
@@ -166,17 +167,18 @@ Json ToJson(const ModelBench& bench, const MachineFacts& machine) {
       {"threads", bench.threads},   {"seed", bench.seed},
       {"dims", std::move(dims)},    {"cases", Json::array()}};
   if (!bench.is_measured) return json;
-  json["has_same_bits"] = bench.has_same_bits;
   json["others"] = ToJson(bench.others, bench.whole);
   json["not_run"] = bench.not_run;
   json["clock"] = bench.uses_processor_time() ? "processor" : "wall";
   json["pinned_to_cores"] = bench.cores;
   json["usage"] = ToJson(bench.usage);
-  json["site_share"] = SiteShare(bench);
   json["unfused_peak_bytes"] = bench.unfused_peak_bytes;
+  json["cases"].push_back(CaseToJson("end to end", bench.whole, bench.sites > 0));
+  if (bench.sites == 0) return json;
+  json["has_same_bits"] = bench.has_same_bits;
+  json["site_share"] = SiteShare(bench);
   json["fused_peak_bytes"] = bench.fused_peak_bytes;
-  json["cases"] = {CaseToJson("end to end", bench.whole),
-                   CaseToJson("sites", bench.parts)};
+  json["cases"].push_back(CaseToJson("sites", bench.parts, /*has_fused=*/true));
   return json;
 }
 

@@ -197,15 +197,13 @@ absl::StatusOr<Answer> RunModel(const Options& options,
   RETURN_IF_ERROR(CheckPage(options, file.get()));
   ASSIGN_OR_RETURN(ModelBench bench, BenchModel(file, request));
   progress.Erase();
-  if (bench.is_measured) {
-    RETURN_IF_ERROR(
-        AddRestarts(options.restarts - 1, {&bench.whole, &bench.parts}));
-  }
+  if (bench.is_measured)
+    RETURN_IF_ERROR(AddRestarts(options.restarts - 1, bench.cases()));
   Answer answer;
   answer.text = ToText(bench, machine, session.terminal);
   answer.json = ToJson(bench, machine);
   RETURN_IF_ERROR(WritePage(options, file.get(), html::ModelPage, answer));
-  if (bench.is_measured && !bench.has_same_bits) {
+  if (bench.is_measured && bench.sites > 0 && !bench.has_same_bits) {
     answer.exit_code = ExitCode::kNo;
     answer.failure = Failure{"the fused model gives other bits",
                              "'onnx-addnorm verify' says where"};

@@ -71,7 +71,7 @@ PartView ToPart(const Json& json) {
           .rounds = json.at("rounds").get<int64_t>(),
           .calls = json.at("calls_per_epoch").get<int64_t>(),
           .noise = json.at("noise_floor").get<double>(),
-          .verdict = ToVerdict(json.at("verdict").get<std::string>()),
+          .verdict = ToVerdict(json.value("verdict", "")),
           .arms = ToArms(json)};
 }
 
@@ -142,7 +142,7 @@ ModelView ViewModel(const Json& report) {
                              dim.at("value").get<int64_t>());
   for (const Json& part : report.at("cases"))
     view.parts.push_back(ToPart(part));
-  if (view.parts.empty()) return view;
+  if (view.sites == 0) return view;
   view.has_same_bits = report.at("has_same_bits").get<bool>();
   view.site_share = report.at("site_share").get<double>();
   view.unfused_peak = report.at("unfused_peak_bytes").get<double>();

@@ -82,7 +82,7 @@ struct PartView {
   int64_t rounds = 0, calls = 1;
   double noise = 0;
   runtime::Verdict verdict = runtime::Verdict::kTooFewRounds;
-  std::vector<ArmView> arms;  // unfused, once more, fused
+  std::vector<ArmView> arms;  // unfused, once more, fused if there are sites
 
   const ArmView& arm(std::string_view name) const;
 };
@@ -93,7 +93,7 @@ struct ModelView {
   std::string dims;  // "n=3, sequence=8"
   bool has_same_bits = false;
   double site_share = 0, unfused_peak = 0, fused_peak = 0;
-  std::vector<PartView> parts;  // none without sites
+  std::vector<PartView> parts;  // without sites the first at most
 };
 ModelView ViewModel(const Json& report);
 

@@ -115,10 +115,7 @@ std::string NumbersTable(const ModelView& model) {
                   {}};
   for (const PartView& part : model.parts) {
     const bool is_sites = part.what == "sites";
-    if (is_sites && model.sites == 0) continue;
     for (const ArmView& arm : part.arms) {
-      // Without sites it is the unfused model once more.
-      if (model.sites == 0 && arm.name == "fused") continue;
       table.rows.push_back(
           {Label(part), arm.name, ShortSeconds(arm.seconds),
            is_sites

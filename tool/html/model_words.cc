@@ -49,14 +49,13 @@ SummaryPoint MemoryPoint(const ModelView& model) {
 }  // namespace
 
 Summary Summarize(const ModelView& model) {
-  if (model.parts.empty())
-    return {"Nothing to fuse: no residual Add with an RMSNorm in this model.",
-            {}};
   if (model.sites == 0)
-    return {
-        "Nothing to fuse: no residual Add with an RMSNorm in this model, "
-        "which was measured beside others.",
-        {}};
+    return {fmt::format("Nothing to fuse: no residual Add feeds an RMSNorm in "
+                        "this model, {}.",
+                        model.parts.empty() ? "so nothing was measured"
+                                            : "which was measured beside "
+                                              "others"),
+            {}};
   const PartView &whole = model.parts[0], &sites = model.parts[1];
   Summary summary{.headline = Headline(model), .points = {}};
   auto& points = summary.points;
