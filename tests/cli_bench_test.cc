@@ -90,7 +90,13 @@ TEST_CASE("bench --kernel --json has every raw time", "[cli][bench]") {
     CHECK(arm["seconds"][0].size() == first["rounds"]);
   }
   CHECK(first["arms"][0]["modelled_bytes"] == 7 * 3 * 64 * 4);
-  CHECK(first["arms"][4]["same_stores"]["base"] == "unfused");
+  const Json& comparison = first["arms"][4]["comparison"];
+  CHECK(comparison["base"] == "unfused");
+  for (const char* key : {"ratio", "interval", "noise", "verdict", "words"})
+    CHECK(comparison.contains(key));
+  for (const size_t arm : {0, 1, 2, 3, 7, 8, 9, 10})
+    CHECK_FALSE(first["arms"][arm].contains("comparison"));
+  CHECK(json["headline"].is_string());
 }
 
 TEST_CASE("bench --kernel takes every type and recipe", "[cli][bench]") {
@@ -147,8 +153,8 @@ TEST_CASE("bench MODEL has the peaks of memory that run has", "[cli][bench]") {
     return Json::parse(box.Run("run " + model + " --dim n=3 --json").out)
         .at("peak_bytes");
   };
-  const Json json = Json::parse(
-      box.Run("bench m.onnx --dim n=3 --seconds 0.02 --json").out);
+  const Json json =
+      Json::parse(box.Run("bench m.onnx --dim n=3 --seconds 0.02 --json").out);
   CHECK(json["unfused_peak_bytes"] == peak("m.onnx"));
   CHECK(json["fused_peak_bytes"] == peak("fused.onnx"));
 }
@@ -159,11 +165,12 @@ TEST_CASE("bench has nothing to measure in a model without sites",
   WriteModel(box / "m.onnx", kNoSite);
   const Outcome run = box.Run("bench m.onnx");
   CHECK(run.exit_code == 0);
-  CHECK(run.out.starts_with("m.onnx: nothing to fuse, as no residual Add "));
+  CHECK(run.out.starts_with("m.onnx: Nothing to fuse: no residual Add "));
   CHECK(Contains(run.out, "so nothing was"));
   const Json json = Json::parse(box.Run("bench m.onnx --json").out);
   CHECK(json["cases"].empty());
   CHECK(json["sites"] == 0);
+  CHECK(json["headline"].get<std::string>().starts_with("Nothing to fuse: "));
 }
 
 TEST_CASE("bench --restarts measures in further processes", "[cli][bench]") {

@@ -269,6 +269,8 @@ absl::Status RunCase(const KernelSweep& sweep, runtime::BufferArena& arena,
   if (ort != nullptr) RETURN_IF_ERROR(ort->failure());
   result.times =
       MakeCase(arms->bench_arms(), BasesOf(result), std::move(timings));
+  for (size_t arm = 0; arm < runtime::kPairArmCount; ++arm)
+    result.times.arms[arm].instead = runtime::kPairArms[arm].instead;
   return absl::OkStatus();
 }
 

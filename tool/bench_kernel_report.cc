@@ -9,6 +9,7 @@
 #include "fmt/format.h"
 #include "passes/ir/printable.h"
 #include "runtime/tensor.h"
+#include "tool/bench_headline.h"
 #include "tool/bench_other_report.h"
 #include "tool/report.h"
 
@@ -27,6 +28,14 @@ using runtime::Verdict;
 // Places in kPairArms.
 constexpr size_t kPlain = 4, kStreaming = 5, kInPlace = 6;
 constexpr size_t kCopy = 8, kStreamingCopy = 9;
+
+struct FusedArm {
+  std::string_view stores;
+  size_t arm;
+};
+constexpr FusedArm kFusedArms[] = {{"plain stores", kPlain},
+                                   {"streaming", kStreaming},
+                                   {"in place", kInPlace}};
 
 // What the arm moves by the model, read for ownership included.
 double Bytes(const KernelCase& result, size_t arm) {
@@ -132,20 +141,20 @@ std::string OwnershipText(const KernelCase& result) {
 }
 
 // Pairs of arms of which the one that moves less is surely slower.
-std::string AgainstModel(const KernelCase& result) {
-  std::string text;
+std::vector<ArmComparison> AgainstModel(const KernelCase& result) {
+  std::vector<ArmComparison> found;
   for (size_t less = 0; less < kPairArmCount; ++less) {
     for (size_t more = 0; more < kPairArmCount; ++more) {
       if (kPairArms[less].kind == ArmKind::kProbe ||
           kPairArms[more].kind == ArmKind::kProbe || less == 1 || more == 1 ||
           Bytes(result, less) >= Bytes(result, more))
         continue;
-      if (result.times.Judge(less, more) != Verdict::kSlower) continue;
-      text += fmt::format("{}{} is slower than {}", text.empty() ? "" : "; ",
-                          kPairArms[less].name, kPairArms[more].name);
+      ArmComparison comparison = result.times.Compare(less, more);
+      if (comparison.verdict == Verdict::kSlower)
+        found.push_back(std::move(comparison));
     }
   }
-  return text;
+  return found;
 }
 
 // The model is of memory; in the caches, traffic costs little.
@@ -155,14 +164,11 @@ bool IsOutsideOfCaches(const KernelCase& result, const MachineFacts& machine) {
              machine.last_level_cache;
 }
 
-std::string Gain(const KernelCase& result, size_t arm) {
-  const size_t base = kPairArms[arm].base;
-  std::string words =
-      InWords(result.times.Estimate(arm, base), result.times.Judge(arm, base));
-  // Faster than something that is slow is no gain.
-  if (arm == kStreaming && result.times.Judge(arm, kPlain) == Verdict::kSlower)
-    words += "; slower than fused with plain stores, so of no use here";
-  return words;
+// What is slower though it moves less, where memory is what counts.
+std::vector<ArmComparison> NotAsModelled(const KernelCase& result,
+                                         const MachineFacts& machine) {
+  if (!IsOutsideOfCaches(result, machine)) return {};
+  return AgainstModel(result);
 }
 
 std::string Title(const KernelCase& result) {
@@ -245,36 +251,44 @@ std::string CaseText(const KernelCase& result, const MachineFacts& machine,
   line("copy        ", CopyText(result));
   if (result.setting.cache != CacheState::kWarm)
     line("stores read ", OwnershipText(result));
-  if (IsOutsideOfCaches(result, machine))
-    line("not as modelled: ", AgainstModel(result));
-  line("fusing      ", fmt::format("plain stores: {}", Gain(result, kPlain)));
-  line("            ", fmt::format("streaming: {}", Gain(result, kStreaming)));
-  line("            ", fmt::format("in place: {}", Gain(result, kInPlace)));
+  for (const ArmComparison& found : NotAsModelled(result, machine)) {
+    line("not as modelled: ", fmt::format("{} is slower than {}: {}", found.arm,
+                                          found.base, InWords(found)));
+  }
+  std::string_view first = "fusing      ";
+  for (const auto& [stores, arm] : kFusedArms) {
+    line(first,
+         fmt::format("{}: {}", stores, InWords(result.times.Compare(arm))));
+    first = "            ";
+  }
   return text +
          ToText(result.others, result.not_run, result.times, terminal.width);
 }
 
-struct Tally {
-  int faster = 0, slower = 0, too_few = 0, all = 0;
-};
-
-Tally Count(const std::vector<KernelCase>& cases, size_t arm) {
-  Tally tally;
-  for (const KernelCase& result : cases) {
-    const Verdict verdict = result.times.Judge(arm, kPairArms[arm].base);
-    tally.faster += verdict == Verdict::kFaster;
-    tally.slower += verdict == Verdict::kSlower;
-    tally.too_few += verdict == Verdict::kTooFewRounds;
-    ++tally.all;
-  }
+VerdictTally Count(const std::vector<KernelCase>& cases, size_t arm) {
+  VerdictTally tally;
+  for (const KernelCase& result : cases)
+    tally.Add(result.times.Compare(arm).verdict);
   return tally;
 }
 
-std::string TallyText(const char* stores, const Tally& tally) {
+// Of all stores.
+VerdictTally Count(const std::vector<KernelCase>& cases) {
+  VerdictTally tally;
+  for (const KernelCase& result : cases)
+    for (const auto& [stores, arm] : kFusedArms)
+      tally.Add(result.times.Compare(arm).verdict);
+  return tally;
+}
+
+std::string TallyText(std::string_view stores, const VerdictTally& tally) {
   std::string text = fmt::format(
       "{}: faster in {} of {}, slower in {}, no measurable gain in {}", stores,
-      tally.faster, tally.all, tally.slower,
-      tally.all - tally.faster - tally.slower - tally.too_few);
+      tally.faster, tally.all(), tally.slower, tally.none);
+  if (tally.no_use > 0) {
+    text += fmt::format(", of no use in {} (plain stores are faster)",
+                        tally.no_use);
+  }
   if (tally.too_few > 0) {
     text += fmt::format(", no verdict in {} (too few rounds: --seconds)",
                         tally.too_few);
@@ -290,9 +304,8 @@ MachineUsage Usage(const std::vector<KernelCase>& cases) {
 
 std::string SummaryText(const std::vector<KernelCase>& cases, size_t width) {
   std::string text = "summary: fused against unfused\n";
-  for (const auto& [stores, arm] : {std::pair{"plain stores", kPlain},
-                                    {"streaming", kStreaming},
-                                    {"in place", kInPlace}})
+  text += Paragraph("  ", Headline(Count(cases)), width);
+  for (const auto& [stores, arm] : kFusedArms)
     text += Paragraph("  ", TallyText(stores, Count(cases, arm)), width);
   text += Paragraph("  ", UsageText(Usage(cases)), width);
   return text +
@@ -328,13 +341,7 @@ Json ArmToJson(const KernelCase& result, size_t arm) {
   json["against_unfused"] = ToJson(result.times.Estimate(arm, 0));
   json["against_streaming_copy"] =
       ToJson(result.times.Estimate(arm, kStreamingCopy));
-  if (known.kind == ArmKind::kFused) {
-    const auto& base = kPairArms[known.base];
-    json["same_stores"] = {
-        {"base", base.name},
-        {"estimate", ToJson(result.times.Estimate(arm, known.base))},
-        {"verdict", runtime::VerdictName(result.times.Judge(arm, known.base))}};
-  }
+  AddComparison(result.times, arm, json);
   json["seconds"] = result.times.arms[arm].processes;
   return json;
 }
@@ -343,8 +350,19 @@ Json ArmToJson(const KernelCase& result, size_t arm) {
 Json OtherArmToJson(const KernelCase& result, size_t arm) {
   Json json = TimesToJson(result, arm, /*is_probe=*/false);
   json["against_unfused"] = ToJson(result.times.Estimate(arm, 0));
+  AddComparison(result.times, arm, json);
   json["seconds"] = result.times.arms[arm].processes;
   return json;
+}
+
+Json NotAsModelledToJson(const KernelCase& result,
+                         const MachineFacts& machine) {
+  Json rows = Json::array();
+  for (const ArmComparison& found : NotAsModelled(result, machine)) {
+    Json& row = rows.emplace_back(Json{{"arm", found.arm}});
+    row.update(ToJson(found));
+  }
+  return rows;
 }
 
 Json CaseToJson(const KernelCase& result, const MachineFacts& machine) {
@@ -368,9 +386,10 @@ Json CaseToJson(const KernelCase& result, const MachineFacts& machine) {
           {"noise_floor", runtime::NoiseFloor(result.times.Floor())},
           {"limit", limit.kind},
           {"limiter", limit.text},
+          {"not_as_modelled", NotAsModelledToJson(result, machine)},
           {"pinned_to_cores", result.cores},
-          {"usage", tool::ToJson(result.usage)},
-          {"others", ToJson(result.others, result.times)},
+          {"usage", ToJson(result.usage)},
+          {"others", ToJson(result.others)},
           {"not_run", result.not_run},
           {"arms", std::move(arms)}};
 }
@@ -411,7 +430,9 @@ Json ToJson(const std::vector<KernelCase>& cases, const MachineFacts& machine) {
   Json rows = Json::array();
   for (const KernelCase& result : cases)
     rows.push_back(CaseToJson(result, machine));
-  return {{"machine", tool::ToJson(machine)}, {"cases", std::move(rows)}};
+  return {{"machine", ToJson(machine)},
+          {"headline", Headline(Count(cases))},
+          {"cases", std::move(rows)}};
 }
 
 }  // namespace addnorm::tool

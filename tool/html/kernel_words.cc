@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "fmt/format.h"
+#include "tool/bench_headline.h"
 #include "tool/html/bench_words.h"
 #include "tool/report.h"
 
@@ -15,26 +16,28 @@ namespace {
 using runtime::Verdict;
 
 // One fused arm in one case.
-struct Comparison {
+struct Gain {
   const KernelView* result;
   const StoresRow* stores;
-  Outcome outcome;
-  double ratio() const { return result->arm(stores->fused).same_stores.ratio; }
+  const ArmComparison& comparison() const {
+    return result->comparison(stores->fused);
+  }
+  double ratio() const { return comparison().estimate.ratio; }
 };
-using Comparisons = std::vector<Comparison>;
+using Gains = std::vector<Gain>;
 
-Comparisons AllOf(const std::vector<KernelView>& cases) {
-  Comparisons all;
+Gains AllOf(const std::vector<KernelView>& cases) {
+  Gains all;
   for (const KernelView& result : cases)
-    for (const StoresRow& stores : kStores)
-      all.push_back({&result, &stores, OutcomeOf(result, stores)});
+    for (const StoresRow& stores : kStores) all.push_back({&result, &stores});
   return all;
 }
 
-Comparisons Of(const Comparisons& all, Outcome outcome) {
-  Comparisons found;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(found),
-               [&](const Comparison& c) { return c.outcome == outcome; });
+Gains Of(const Gains& all, Verdict verdict) {
+  Gains found;
+  std::copy_if(
+      all.begin(), all.end(), std::back_inserter(found),
+      [&](const Gain& c) { return c.comparison().verdict == verdict; });
   return found;
 }
 
@@ -48,18 +51,19 @@ std::string PercentRange(double low, double high) {
 
 // "f32 1×4096 cold (plain, in place); …", at most so many cases; the stores are
 // left out where only streaming ones are meant.
-std::string Names(const Comparisons& some) {
+std::string Names(const Gains& some) {
   constexpr size_t kMost = 8;
   std::vector<std::pair<const KernelView*, std::string>> cases;
-  for (const Comparison& c : some) {
+  for (const Gain& c : some) {
     if (cases.empty() || cases.back().first != c.result)
       cases.push_back({c.result, std::string(c.stores->name)});
     else
       cases.back().second += fmt::format(", {}", c.stores->name);
   }
-  const bool of_streaming = std::all_of(
-      some.begin(), some.end(),
-      [](const Comparison& c) { return c.outcome == Outcome::kNoUse; });
+  const bool of_streaming =
+      std::all_of(some.begin(), some.end(), [](const Gain& c) {
+        return c.comparison().verdict == Verdict::kOfNoUse;
+      });
   std::string text;
   for (size_t i = 0; i < std::min(cases.size(), kMost); ++i)
     text += fmt::format("{}{}{}", i == 0 ? "" : "; ", cases[i].first->name(),
@@ -69,54 +73,19 @@ std::string Names(const Comparisons& some) {
   return text;
 }
 
-struct Tally {
-  size_t faster, slower, wash, too_few, no_use;
-  size_t told() const { return faster + slower + wash; }
-};
-
-Tally Count(const Comparisons& all) {
-  const auto count = [&](Outcome outcome) { return Of(all, outcome).size(); };
-  return {count(Outcome::kFaster), count(Outcome::kSlower),
-          count(Outcome::kWash), count(Outcome::kTooFewRounds),
-          count(Outcome::kNoUse)};
+VerdictTally Count(const Gains& all) {
+  VerdictTally tally;
+  for (const Gain& c : all) tally.Add(c.comparison().verdict);
+  return tally;
 }
 
-std::string Headline(const Tally& tally) {
-  const std::string of = fmt::format("{} of {} comparisons like for like",
-                                     tally.faster, tally.told());
-  if (tally.told() == 0)
-    return "No verdict: too few rounds. Give it more time (--seconds).";
-  if (tally.faster == 0 && tally.slower == 0)
-    return fmt::format(
-        "No: fusing made no measurable difference in any of {} comparisons.",
-        tally.told());
-  if (tally.faster == tally.told())
-    return fmt::format(
-        "Yes: fused is faster in all {} comparisons like for "
-        "like.",
-        tally.told());
-  if (tally.slower == 0)
-    return fmt::format("{}: fused is faster in {}, and slower in none.",
-                       3 * tally.faster > 2 * tally.told() ? "Mostly yes"
-                       : 3 * tally.faster >= tally.told()  ? "Partly"
-                                                           : "Rarely",
-                       of);
-  if (tally.faster > 2 * tally.slower)
-    return fmt::format(
-        "It depends on the shape: fused is faster in {}, slower "
-        "in {}.",
-        of, tally.slower);
-  return fmt::format("Hardly: fused is faster in {}, but slower in {}.", of,
-                     tally.slower);
-}
-
-SummaryPoint GainPoint(const Comparisons& all) {
-  const Comparisons faster = Of(all, Outcome::kFaster);
+SummaryPoint GainPoint(const Gains& all) {
+  const Gains faster = Of(all, Verdict::kFaster);
   if (faster.empty())
     return {"Like for like",
             "Against unfused ops with the same kind of stores, fused was "
             "nowhere measurably faster."};
-  const auto by_ratio = [](const Comparison& a, const Comparison& b) {
+  const auto by_ratio = [](const Gain& a, const Gain& b) {
     return a.ratio() < b.ratio();
   };
   const auto [best, least] =
@@ -131,15 +100,14 @@ SummaryPoint GainPoint(const Comparisons& all) {
 }
 
 // Comparisons of each shape, in the order of the sweep.
-Named<Comparisons> ByShape(const Comparisons& all) {
-  Named<Comparisons> shapes;
-  for (const Comparison& c : all)
-    EntryOf(shapes, c.result->shape()).push_back(c);
+Named<Gains> ByShape(const Gains& all) {
+  Named<Gains> shapes;
+  for (const Gain& c : all) EntryOf(shapes, c.result->shape()).push_back(c);
   return shapes;
 }
 
 // "In most comparisons: 512×4096 (6 of 6); in some: …".
-SummaryPoint ShapesPoint(const Comparisons& all) {
+SummaryPoint ShapesPoint(const Gains& all) {
   struct Kind {
     const char* words;
     std::string shapes;
@@ -148,8 +116,8 @@ SummaryPoint ShapesPoint(const Comparisons& all) {
                   {"in some", ""},
                   {"in none", ""},
                   {"not told", ""}};
-  for (const auto& [shape, comparisons] : ByShape(all)) {
-    const Tally tally = Count(comparisons);
+  for (const auto& [shape, gains] : ByShape(all)) {
+    const VerdictTally tally = Count(gains);
     const size_t kind = tally.told() == 0                 ? 3
                         : tally.faster == 0               ? 2
                         : 2 * tally.faster > tally.told() ? 0
@@ -171,7 +139,7 @@ SummaryPoint ShapesPoint(const Comparisons& all) {
 }
 
 // A list of cases, if there are any.
-void AddList(const Comparisons& some, const char* lead, const char* words,
+void AddList(const Gains& some, const char* lead, const char* words,
              std::vector<SummaryPoint>& points) {
   if (some.empty()) return;
   points.push_back({lead, fmt::format("{}: {}.", words, Names(some))});
@@ -215,10 +183,10 @@ SummaryPoint BuffersPoint(const std::vector<KernelView>& cases) {
               ratio(best, in_place.unfused))};
 }
 
-SummaryPoint NoisePoint(const Comparisons& all) {
+SummaryPoint NoisePoint(const Gains& all) {
   double low = std::numeric_limits<double>::infinity(), high = 0;
-  for (const Comparison& c : all) {
-    if (c.outcome == Outcome::kTooFewRounds) continue;
+  for (const Gain& c : all) {
+    if (c.comparison().verdict == Verdict::kTooFewRounds) continue;
     low = std::min(low, c.result->noise);
     high = std::max(high, c.result->noise);
   }
@@ -236,50 +204,24 @@ std::string Capitalised(std::string text) {
   return text;
 }
 
-Outcome OutcomeOf(const KernelView& result, const StoresRow& stores) {
-  const ArmView& fused = result.arm(stores.fused);
-  if (fused.verdict == Verdict::kTooFewRounds) return Outcome::kTooFewRounds;
-  const bool streams = stores.name == "streaming";
-  if (streams &&
-      fused.seconds > result.arm("fused").seconds * (1 + result.noise))
-    return Outcome::kNoUse;
-  if (fused.verdict == Verdict::kFaster) return Outcome::kFaster;
-  if (fused.verdict == Verdict::kSlower) return Outcome::kSlower;
-  return Outcome::kWash;
-}
-
-std::string OutcomeText(const KernelView& result, const StoresRow& stores) {
-  const double ratio = result.arm(stores.fused).same_stores.ratio;
-  switch (OutcomeOf(result, stores)) {
-    case Outcome::kFaster:
-      return fmt::format("{} faster", Percent(1 - ratio));
-    case Outcome::kSlower:
-      return fmt::format("{} slower", Percent(ratio - 1));
-    case Outcome::kTooFewRounds:
-      return "too few";
-    case Outcome::kNoUse:
-      return "no use";
-    case Outcome::kWash:
-      break;
-  }
-  return "wash";
-}
-
-Summary Summarize(const std::vector<KernelView>& cases) {
-  const Comparisons all = AllOf(cases);
-  const Tally tally = Count(all);
-  Summary summary{.headline = Headline(tally), .points = {}};
-  if (tally.told() == 0) return summary;
+Summary Summarize(const std::string& headline,
+                  const std::vector<KernelView>& cases) {
+  const Gains all = AllOf(cases);
+  Summary summary{.headline = headline, .points = {}};
+  if (Count(all).told() == 0) return summary;
   summary.points.push_back(GainPoint(all));
   summary.points.push_back(ShapesPoint(all));
-  AddList(Of(all, Outcome::kWash), "Washes", "No measurable difference",
+  AddList(Of(all, Verdict::kNoDifference), "No difference",
+          "The same within 2 %", summary.points);
+  AddList(Of(all, Verdict::kNothingMeasurable), "Not measurable",
+          "What difference there may be is not seen through the noise",
           summary.points);
-  AddList(Of(all, Outcome::kSlower), "Losses", "Fused is slower",
+  AddList(Of(all, Verdict::kSlower), "Losses", "Fused is slower",
           summary.points);
-  AddList(Of(all, Outcome::kNoUse), "Streaming",
+  AddList(Of(all, Verdict::kOfNoUse), "Streaming",
           "Stores past the caches are of no use here, plain ones being faster",
           summary.points);
-  AddList(Of(all, Outcome::kTooFewRounds), "Not told",
+  AddList(Of(all, Verdict::kTooFewRounds), "Not told",
           "Too few rounds for a verdict (--seconds gives more time)",
           summary.points);
   summary.points.push_back(LimitPoint(cases));

@@ -9,26 +9,6 @@
 namespace addnorm::tool::html {
 namespace {
 
-using runtime::Verdict;
-
-std::string Words(const PartView& part) {
-  return InWords(part.arm("fused").against_unfused, part.verdict);
-}
-
-std::string Headline(const ModelView& model) {
-  const std::string words = Words(model.parts[0]);
-  switch (model.parts[0].verdict) {
-    case Verdict::kFaster:
-      return fmt::format("Yes: end to end, the fused model is {}.", words);
-    case Verdict::kSlower:
-      return fmt::format("No: end to end, the fused model is {}.", words);
-    case Verdict::kTooFewRounds:
-      return "No verdict: too few rounds. Give it more time (--seconds).";
-    default:
-      return fmt::format("A wash: end to end, {}.", words);
-  }
-}
-
 SummaryPoint MemoryPoint(const ModelView& model) {
   const auto bytes = [](double count) {
     return FormatBytes(static_cast<uint64_t>(count));
@@ -49,20 +29,14 @@ SummaryPoint MemoryPoint(const ModelView& model) {
 }  // namespace
 
 Summary Summarize(const ModelView& model) {
-  if (model.sites == 0)
-    return {fmt::format("Nothing to fuse: no residual Add feeds an RMSNorm in "
-                        "this model, {}.",
-                        model.parts.empty() ? "so nothing was measured"
-                                            : "which was measured beside "
-                                              "others"),
-            {}};
+  if (model.sites == 0) return {model.headline, {}};
   const PartView &whole = model.parts[0], &sites = model.parts[1];
-  Summary summary{.headline = Headline(model), .points = {}};
+  Summary summary{.headline = model.headline, .points = {}};
   auto& points = summary.points;
   points.push_back(
       {"The sites alone",
        fmt::format("In {} (a residual Add and its RMSNorm each), fused: {}.",
-                   Plural(model.sites, "site"), Words(sites))});
+                   Plural(model.sites, "site"), InWords(sites.fused()))});
   points.push_back(
       {"What limits it",
        fmt::format("The sites take {:.2g} % of the unfused run. Fusing cannot "
@@ -78,7 +52,7 @@ Summary Summarize(const ModelView& model) {
     points.push_back(
         {"Note", Capitalised(CameFusedText(model.fused_before)) + "."});
   points.push_back(MemoryPoint(model));
-  if (whole.verdict == Verdict::kTooFewRounds) {
+  if (whole.fused().verdict == runtime::Verdict::kTooFewRounds) {
     points.push_back(
         {"How sure", fmt::format("Not at all: {} make no interval.",
                                  Plural(whole.rounds, "round"))});
