@@ -7,7 +7,6 @@
 #include "fmt/format.h"
 #include "passes/ir/printable.h"
 #include "tool/bench_headline.h"
-#include "tool/bench_kernel_report.h"
 #include "tool/bench_other_report.h"
 #include "tool/report.h"
 
@@ -132,7 +131,7 @@ std::string ToText(const ModelBench& bench, const MachineFacts& machine,
   if (!bench.is_measured)
     return Paragraph("", name + ": " + HeadlineOf(bench), width);
   const std::string dims = Dims(bench);
-  std::string text = MachineText(machine, width) + "\n" +
+  std::string text = ToText(machine, width) + "\n" +
                      terminal.Paint(Style::kStrong, name) + "\n";
   text += Paragraph(
       "",
