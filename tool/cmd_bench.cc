@@ -23,6 +23,7 @@
 #include "tool/bench_model.h"
 #include "tool/bench_model_report.h"
 #include "tool/bench_restarts.h"
+#include "tool/bench_sweep.h"
 #include "tool/commands.h"
 #include "tool/html/page.h"
 #include "tool/input_options.h"
