@@ -90,8 +90,9 @@ std::string MemoryFigure(const ModelView& model) {
       .band = {}};
   return Figure(
       {"Peak memory of values",
-       "Of values between nodes, without weights and inputs; ops that may "
-       "write over a dying input do, unfused ones too."},
+       "Of values, the outputs included, without weights and inputs, as “run "
+       "--plan” has it; ops that may write over a dying input do, unfused ones "
+       "too."},
       Render(chart), "");
 }
 
