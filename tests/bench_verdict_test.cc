@@ -143,6 +143,21 @@ TEST_CASE("streaming is of no use only where plain stores are surely faster",
   CHECK(Contains(told.text, "streaming: faster in 1 of 1"));
 }
 
+TEST_CASE("differences have two digits", "[bench]") {
+  const auto brief = [](double ratio) {
+    return tool::InBrief(
+        {.arm = {},
+         .base = {},
+         .estimate = {.ratio = ratio, .sign = {}, .bootstrap = {}},
+         .verdict =
+             ratio < 1 ? runtime::Verdict::kFaster : runtime::Verdict::kSlower,
+         .better = {}});
+  };
+  CHECK(brief(0.977) == "2.3 % faster");
+  CHECK(brief(0.9004) == "10 % faster");  // not 10.0
+  CHECK(brief(1.234) == "23 % slower");
+}
+
 TEST_CASE("what is not as modelled is in text, JSON and page", "[bench]") {
   // Fused moves less than unfused and is slower.
   const Told told =

@@ -187,6 +187,8 @@ TEST_CASE("bench --against measures a model without sites", "[cli][bench]") {
   CHECK(Contains(text.out, "other       " + name + ": the same bits"));
   const std::string page = Visible(box, "m.onnx --against " + name);
   CHECK(Contains(page, "Nothing to fuse: "));
+  CHECK(Contains(page, "<dt>For which inputs</dt>"));
+  CHECK_FALSE(Contains(page, ">0 bytes</td>"));
   CHECK_FALSE(Contains(page, "<td class=\"number\">0 ns</td>"));
   CHECK_FALSE(Contains(page, ">fused</td>"));
 }

@@ -20,7 +20,8 @@ using runtime::Verdict;
 // "19 % faster", "2.4 % slower": time saved, or time more.
 std::string Change(double ratio) {
   const double percent = 100 * std::abs(1 - ratio);
-  return fmt::format("{:.{}f} % {}", percent, percent < 10 ? 1 : 0,
+  // Below what would be 10.0.
+  return fmt::format("{:.{}f} % {}", percent, percent < 9.95 ? 1 : 0,
                      ratio < 1 ? "faster" : "slower");
 }
 

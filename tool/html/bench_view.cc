@@ -12,6 +12,8 @@
 namespace addnorm::tool::html {
 namespace {
 
+constexpr const char* kNoBreak = "\u00a0";  // a space that ends no line
+
 ArmView ToArm(const Json& json) {
   ArmView arm;
   arm.name = json.at("name").get<std::string>();
@@ -102,7 +104,7 @@ std::string KernelView::shape() const {
 }
 
 std::string KernelView::name() const {
-  return fmt::format("{} {} {}", type, shape(), cache);
+  return fmt::format("{0}{3}{1}{3}{2}", type, shape(), cache, kNoBreak);
 }
 
 std::string KernelView::group() const {
@@ -139,10 +141,11 @@ ModelView ViewModel(const Json& report) {
                              dim.at("value").get<int64_t>());
   for (const Json& part : report.at("cases"))
     view.parts.push_back(ToPart(part));
+  if (!view.parts.empty())
+    view.unfused_peak = report.at("unfused_peak_bytes").get<double>();
   if (view.sites == 0) return view;
   view.has_same_bits = report.at("has_same_bits").get<bool>();
   view.site_share = report.at("site_share").get<double>();
-  view.unfused_peak = report.at("unfused_peak_bytes").get<double>();
   view.fused_peak = report.at("fused_peak_bytes").get<double>();
   return view;
 }

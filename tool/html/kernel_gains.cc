@@ -147,7 +147,7 @@ constexpr VerdictList kLists[] = {
 }  // namespace
 
 std::string PercentRange(double low, double high) {
-  const auto digits = [](double share) { return share < 0.1 ? 1 : 0; };
+  const auto digits = [](double share) { return share < 0.0995 ? 1 : 0; };
   const std::string from = fmt::format("{:.{}f}", 100 * low, digits(low));
   const std::string to = fmt::format("{:.{}f}", 100 * high, digits(high));
   return from == to ? to + " %" : from + " to " + to + " %";

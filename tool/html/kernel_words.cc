@@ -80,6 +80,13 @@ Summary Summarize(const std::string& headline,
   summary.points.push_back(BuffersPoint(cases));
   summary.points.push_back(NoisePoint(cases));
   summary.points.push_back(
+      {"The names",
+       "“f32 512×4096 cold” is the type, the rows and their length, and where "
+       "tensors are before a call: warm, in the caches; cold, in memory; "
+       "producer, the branch just written and the residual in memory. Stores: "
+       "plain, to buffers of their own; streaming, past the caches; in place, "
+       "over the operands."});
+  summary.points.push_back(
       {"In a whole model",
        "This is the pair alone, a small share of a large model, whose matrix "
        "products take nearly all the time: “onnx-addnorm bench MODEL” says "

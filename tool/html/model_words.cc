@@ -9,6 +9,18 @@
 namespace addnorm::tool::html {
 namespace {
 
+SummaryPoint InputsPoint(const ModelView& model) {
+  const std::string threads = Plural(model.threads, "thread");
+  return {
+      "For which inputs",
+      model.dims.empty()
+          ? fmt::format("Of the model’s own shapes, which are fixed, on {}.",
+                        threads)
+          : fmt::format("{}, on {}. Other sizes have other shares: --dim "
+                        "NAME=N measures them.",
+                        model.dims, threads)};
+}
+
 SummaryPoint MemoryPoint(const ModelView& model) {
   const auto bytes = [](double count) {
     return FormatBytes(static_cast<uint64_t>(count));
@@ -29,7 +41,8 @@ SummaryPoint MemoryPoint(const ModelView& model) {
 }  // namespace
 
 Summary Summarize(const ModelView& model) {
-  if (model.sites == 0) return {model.headline, {}};
+  if (model.parts.empty()) return {model.headline, {}};
+  if (model.sites == 0) return {model.headline, {InputsPoint(model)}};
   const PartView &whole = model.parts[0], &sites = model.parts[1];
   Summary summary{.headline = model.headline, .points = {}};
   auto& points = summary.points;
@@ -37,6 +50,7 @@ Summary Summarize(const ModelView& model) {
       {"The sites alone",
        fmt::format("In {} (a residual Add and its RMSNorm each), fused: {}.",
                    Plural(model.sites, "site"), InWords(sites.fused()))});
+  points.push_back(InputsPoint(model));
   points.push_back(
       {"What limits it",
        fmt::format("The sites take {:.2g} % of the unfused run. Fusing cannot "
@@ -62,7 +76,7 @@ Summary Summarize(const ModelView& model) {
       {"How sure",
        fmt::format("Unfused timed against itself differs by {:.1f} % (A/A, the "
                    "noise); a difference counts only where it is larger and "
-                   "its 95 % interval lies on one side of 1. {}.",
+                   "its 95 % interval lies on one side of 1 ({}).",
                    100 * whole.noise, Plural(whole.rounds, "round"))});
   return summary;
 }
