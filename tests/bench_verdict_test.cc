@@ -172,6 +172,20 @@ TEST_CASE("what is not as modelled is in text, JSON and page", "[bench]") {
   CHECK(Contains(told.page, "Not as modelled: fused is slower than unfused"));
 }
 
+TEST_CASE("what the page says of buffers is not of a case with few rounds",
+          "[bench]") {
+  const Arms few{
+      {1, 1, 1, 0.3, 0.9, 1, 0.1, kProbes, kProbes, kProbes, kProbes}, 0.01};
+  Arms enough = few;
+  enough.seconds[6] = 0.2;
+  std::vector<tool::KernelCase> cases = {CaseOf(few), CaseOf(enough)};
+  for (tool::ArmTimes& arm : cases[0].times.arms) arm.processes[0].resize(3);
+  Json report = tool::ToJson(cases, tool::MachineFacts());
+  report["arithmetic"] = Json::array();
+  CHECK(Contains(tool::html::KernelPage(report),
+                 "Fused in place takes 0.20 of the time of unfused"));
+}
+
 TEST_CASE("too few rounds make no verdict anywhere", "[bench]") {
   std::vector<tool::KernelCase> cases = {CaseOf(
       {{1, 1, 1, 1, 0.5, 2, 0.5, kProbes, kProbes, kProbes, kProbes}, 0.01})};

@@ -1,6 +1,7 @@
 // Copyright the onnx-addnorm authors
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -30,6 +31,17 @@ SummaryPoint LimitPoint(const std::vector<KernelView>& cases) {
   return {"What limits it", Capitalised(text) + "."};
 }
 
+// Those with enough rounds: times of others say nothing.
+std::vector<KernelView> Judged(const std::vector<KernelView>& cases) {
+  std::vector<KernelView> judged;
+  std::copy_if(cases.begin(), cases.end(), std::back_inserter(judged),
+               [](const KernelView& result) {
+                 return result.comparison("fused").verdict !=
+                        runtime::Verdict::kTooFewRounds;
+               });
+  return judged;
+}
+
 // How much of the largest ratio is the buffers'.
 SummaryPoint BuffersPoint(const std::vector<KernelView>& cases) {
   const StoresRow& in_place = kStores[2];
@@ -53,8 +65,6 @@ SummaryPoint BuffersPoint(const std::vector<KernelView>& cases) {
 SummaryPoint NoisePoint(const std::vector<KernelView>& cases) {
   double low = std::numeric_limits<double>::infinity(), high = 0;
   for (const KernelView& result : cases) {
-    if (result.comparison("fused").verdict == runtime::Verdict::kTooFewRounds)
-      continue;
     low = std::min(low, result.noise);
     high = std::max(high, result.noise);
   }
@@ -77,8 +87,11 @@ Summary Summarize(const std::string& headline,
   Summary summary{.headline = headline, .points = GainPoints(cases)};
   if (summary.points.empty()) return summary;
   summary.points.push_back(LimitPoint(cases));
-  summary.points.push_back(BuffersPoint(cases));
-  summary.points.push_back(NoisePoint(cases));
+  const std::vector<KernelView> judged = Judged(cases);
+  if (!judged.empty()) {
+    summary.points.push_back(BuffersPoint(judged));
+    summary.points.push_back(NoisePoint(judged));
+  }
   summary.points.push_back(
       {"The names",
        "“f32 512×4096 cold” is the type, the rows and their length, and where "
