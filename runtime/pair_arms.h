@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,9 @@ struct PairArm {
   // The place of the arm that it is to be compared with, like for like: the
   // unfused one with the same stores; itself if there is none.
   size_t base = 0;
+  // The place of the arm to take instead where that is faster: then both this
+  // one and its base are bad choices.
+  std::optional<size_t> instead = std::nullopt;
 };
 
 // By place: unfused, unfused again (A/A), …; probes last.
@@ -65,7 +69,7 @@ inline constexpr PairArm kPairArms[] = {
     {"unfused streaming", ArmKind::kUnfused, {5, 5}, 2},
     {"unfused in place", ArmKind::kUnfused, {6, 5}, 3},
     {"fused", ArmKind::kFused, {6, 4}, 0},
-    {"fused streaming", ArmKind::kFused, {4, 4}, 2},
+    {"fused streaming", ArmKind::kFused, {4, 4}, 2, 4},
     {"fused in place", ArmKind::kFused, {4, 4}, 3},
     {"read", ArmKind::kProbe, {2, 2}, 7},
     {"copy", ArmKind::kProbe, {6, 4}, 8},

@@ -183,6 +183,8 @@ std::string_view VerdictName(Verdict verdict) {
       return "no difference";
     case Verdict::kNothingMeasurable:
       return "not measurable";
+    case Verdict::kOfNoUse:
+      return "of no use";
     case Verdict::kTooFewRounds:
       break;
   }

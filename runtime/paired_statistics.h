@@ -61,12 +61,20 @@ enum class Verdict : uint8_t {
   kSlower,
   kNoDifference,       // the interval lies within 2 % of 1
   kNothingMeasurable,  // there may be one, but not seen through the noise
+  // Whatever the ratio: a third arm is faster, which one would take instead.
+  // Not Judge's, but of who knows the arms (tool/bench_result.h).
+  kOfNoUse,
   kTooFewRounds
 };
+inline constexpr Verdict kVerdicts[] = {
+    Verdict::kFaster,       Verdict::kSlower,
+    Verdict::kNoDifference, Verdict::kNothingMeasurable,
+    Verdict::kOfNoUse,      Verdict::kTooFewRounds};
 
 inline constexpr double kEquivalence = 0.02;
 
-// "faster", "slower", "no difference", "not measurable", "too few rounds".
+// "faster", "slower", "no difference", "not measurable", "of no use", "too few
+// rounds".
 std::string_view VerdictName(Verdict verdict);
 
 // Faster or slower only where both intervals exclude 1 and the ratio lies

@@ -3,7 +3,10 @@
 //
 // bench --against from outside: other models, ONNX Runtime where there is one,
 // and what the JSON has of them.
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -60,7 +63,8 @@ TEST_CASE("bench --against measures another model in the same rounds",
   REQUIRE(json["others"].size() == 2);
   CHECK(json["others"][0]["has_same_bits"] == true);
   CHECK(json["others"][1]["has_same_bits"] == false);
-  CHECK(json["others"][0]["base"] == "unfused");
+  CHECK(json["others"][1]["arm"] == 4);
+  CHECK(json["cases"][0]["arms"][4]["comparison"]["base"] == "unfused");
   const Outcome text =
       box.Run("bench m.onnx --against other.onnx" + std::string(kShort));
   CHECK(text.exit_code == 0);
@@ -133,13 +137,45 @@ TEST_CASE("bench --against refuses a model with another interface",
   CHECK(box.Run("bench m.onnx --against none.onnx").exit_code == 4);
 }
 
+// More than Neg reads.
+constexpr const char* kWrongNode = R"(
+  <ir_version: 8, opset_import: ["" : 17]>
+  main (float[2] a) => (float[2] y) { y = Neg(a, a) })";
+
+TEST_CASE("bench refuses nodes that run refuses, in the same words",
+          "[cli][bench]") {
+  const Sandbox box;
+  WriteModel(box / "m.onnx", kWrongNode);
+  WriteModel(box / "good.onnx", R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    main (float[2] a) => (float[2] y) { y = Neg(a) })");
+  const Outcome run = box.Run("run m.onnx");
+  REQUIRE(Contains(run.err, "m.onnx: Neg making 'y'"));
+  for (const char* command :
+       {"bench m.onnx", "bench good.onnx --against m.onnx"}) {
+    const Outcome bench = box.Run(command + std::string(kShort));
+    CHECK(bench.exit_code == 3);
+    CHECK(bench.out.empty());
+    CHECK(bench.err == run.err);
+  }
+}
+
 TEST_CASE("bench --against measures a model without sites", "[cli][bench]") {
   const Sandbox box;
   WriteModel(box / "m.onnx", kNothingToFuse);
   const Json json = Bench(box, "m.onnx --against m.onnx");
   CHECK(json["sites"] == 0);
   CHECK(json["others"][0]["has_same_bits"] == true);
-  CHECK(json["cases"][0]["arms"].size() == 4);
+  // No arm is "fused": that would be the model once more.
+  CHECK(ArmNames(json) ==
+        std::vector<std::string>{"unfused", "unfused again", "m.onnx"});
+  CHECK(json["cases"].size() == 1);
+  CHECK(json["headline"].get<std::string>().starts_with("Nothing to fuse: "));
+  for (const char* key : {"has_same_bits", "site_share", "fused_peak_bytes"})
+    CHECK_FALSE(json.contains(key));
+  CHECK(Bench(box, "m.onnx --against m.onnx --restarts 2")["cases"][0]["arms"]
+                                                          [2]["seconds"]
+                                                              .size() == 2);
   const std::string name = "another_model_with_quite_a_long_name.onnx";
   WriteModel(box / name, kNothingToFuse);
   const Outcome text =
@@ -151,6 +187,8 @@ TEST_CASE("bench --against measures a model without sites", "[cli][bench]") {
   CHECK(Contains(text.out, "other       " + name + ": the same bits"));
   const std::string page = Visible(box, "m.onnx --against " + name);
   CHECK(Contains(page, "Nothing to fuse: "));
+  CHECK(Contains(page, "<dt>For which inputs</dt>"));
+  CHECK_FALSE(Contains(page, ">0 bytes</td>"));
   CHECK_FALSE(Contains(page, "<td class=\"number\">0 ns</td>"));
   CHECK_FALSE(Contains(page, ">fused</td>"));
 }
@@ -193,6 +231,32 @@ TEST_CASE("bench --restarts has the times of other models too",
   CHECK(json["cases"][0]["rounds"] == rounds);
 }
 
+// The path of a library that this program has loaded.
+std::filesystem::path LoadedLibrary(std::string_view part) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (Contains(line, part)) return line.substr(line.find('/'));
+  }
+  FAIL("no library " << part);
+  return {};
+}
+
+TEST_CASE("--ort is a path, of which no library is looked for",
+          "[cli][bench]") {
+  const Sandbox box;
+  const std::filesystem::path library = LoadedLibrary("/libm");
+  // Where the system has it, the name alone would be found.
+  const std::string name = library.filename();
+  const std::string bench = "bench --kernel --ort " + name;
+  const Outcome none = box.Run(bench);
+  CHECK(none.exit_code == 4);
+  CHECK(Contains(none.err, "error: --ort " + name +
+                               ": not a library that can be loaded (./" +
+                               name));
+  std::filesystem::create_symlink(library, box / name);
+  CHECK(Contains(box.Run(bench).err, name + ": not a library of ONNX Runtime"));
+}
+
 TEST_CASE("bench says where ONNX Runtime is missing", "[cli][bench]") {
   const Sandbox box;
   WriteModel(box / "m.onnx", kModel);
@@ -200,9 +264,10 @@ TEST_CASE("bench says where ONNX Runtime is missing", "[cli][bench]") {
   CHECK(none.exit_code == 4);
   CHECK(Contains(none.err, "error: --ort ./none.so: not a library"));
   CHECK(Contains(none.err, "hint: --ort PATH names its shared library"));
-  const Outcome other = box.Run("bench --kernel --ort libm.so.6");
+  const Outcome other =
+      box.Run("bench --kernel --ort " + LoadedLibrary("/libm").string());
   CHECK(other.exit_code == 4);
-  CHECK(Contains(other.err, "--ort libm.so.6: not a library of ONNX Runtime"));
+  CHECK(Contains(other.err, "not a library of ONNX Runtime"));
   const Outcome model = box.Run("bench --kernel --against m.onnx");
   CHECK(model.exit_code == 2);
   CHECK(Contains(model.err, "--kernel compares with 'ort', not with a model"));
@@ -242,7 +307,11 @@ TEST_CASE("bench --against ort measures ONNX Runtime in the same rounds",
                               "ort unfused", "ort unfused again", "ort fused",
                               "ort own op", "ort m.onnx", "m.onnx"});
   CHECK(json["machine"]["onnx_runtime"].is_string());
-  CHECK(json["others"][1]["base"] == "ort unfused");
+  const Json& arms = json["cases"][0]["arms"];
+  CHECK(arms[5]["comparison"]["base"] == "ort unfused");
+  // Bases, and those once more, are compared with nothing.
+  for (const size_t arm : {0, 1, 3, 4})
+    CHECK_FALSE(arms[arm].contains("comparison"));
   for (const Json& arm : json["cases"][0]["arms"])
     CHECK(arm["seconds"].size() == 2);
   const Json pair = Bench(

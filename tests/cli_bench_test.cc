@@ -90,7 +90,13 @@ TEST_CASE("bench --kernel --json has every raw time", "[cli][bench]") {
     CHECK(arm["seconds"][0].size() == first["rounds"]);
   }
   CHECK(first["arms"][0]["modelled_bytes"] == 7 * 3 * 64 * 4);
-  CHECK(first["arms"][4]["same_stores"]["base"] == "unfused");
+  const Json& comparison = first["arms"][4]["comparison"];
+  CHECK(comparison["base"] == "unfused");
+  for (const char* key : {"ratio", "interval", "noise", "verdict", "words"})
+    CHECK(comparison.contains(key));
+  for (const size_t arm : {0, 1, 2, 3, 7, 8, 9, 10})
+    CHECK_FALSE(first["arms"][arm].contains("comparison"));
+  CHECK(json["headline"].is_string());
 }
 
 TEST_CASE("bench --kernel takes every type and recipe", "[cli][bench]") {
@@ -139,14 +145,32 @@ TEST_CASE("bench measures a fused model against its bodies", "[cli][bench]") {
   CHECK(json["has_same_bits"] == true);
 }
 
+TEST_CASE("bench MODEL has the peaks of memory that run has", "[cli][bench]") {
+  const Sandbox box;
+  WriteModel(box / "m.onnx", Site());
+  box.Run("optimize m.onnx fused.onnx");
+  const auto peak = [&](const std::string& model) {
+    return Json::parse(box.Run("run " + model + " --dim n=3 --json").out)
+        .at("peak_bytes");
+  };
+  const Json json =
+      Json::parse(box.Run("bench m.onnx --dim n=3 --seconds 0.02 --json").out);
+  CHECK(json["unfused_peak_bytes"] == peak("m.onnx"));
+  CHECK(json["fused_peak_bytes"] == peak("fused.onnx"));
+}
+
 TEST_CASE("bench has nothing to measure in a model without sites",
           "[cli][bench]") {
   const Sandbox box;
   WriteModel(box / "m.onnx", kNoSite);
   const Outcome run = box.Run("bench m.onnx");
   CHECK(run.exit_code == 0);
-  CHECK(Contains(run.out, "nothing to fuse or measure\n"));
-  CHECK(Json::parse(box.Run("bench m.onnx --json").out)["cases"].empty());
+  CHECK(run.out.starts_with("m.onnx: Nothing to fuse: no residual Add "));
+  CHECK(Contains(run.out, "so nothing was"));
+  const Json json = Json::parse(box.Run("bench m.onnx --json").out);
+  CHECK(json["cases"].empty());
+  CHECK(json["sites"] == 0);
+  CHECK(json["headline"].get<std::string>().starts_with("Nothing to fuse: "));
 }
 
 TEST_CASE("bench --restarts measures in further processes", "[cli][bench]") {
@@ -266,7 +290,16 @@ TEST_CASE("bench refuses what it cannot measure", "[cli][bench]") {
       {"bench --kernel --types f8", "hint: it takes f32, f16, bf16, f64\n"},
       {"bench --kernel --caches hot", "hint: it takes warm, cold, producer\n"},
       {"bench --kernel --recipes x", "hint: it takes reciprocal, divide, late"},
-      {"bench --kernel --seconds 0", "not in range"},
+      {"bench --kernel --seconds 0",
+       "--seconds: 0 is not a number from 0.001 to 1000000\n"},
+      {"bench --kernel --seconds -1", "--seconds: -1 is not a number from"},
+      {"bench --kernel --seconds nan", "--seconds: nan is not a number from"},
+      {"bench --kernel --seconds inf", "--seconds: inf is not a number from"},
+      {"bench --kernel --threads 0", "--threads: Value 0 not in range"},
+      {"bench m.onnx --inputs ''", "--inputs: expected a path, found an empty"},
+      {"bench m.onnx --against ''", "--against: expected a path, found an "},
+      {"bench --kernel --ort ''", "--ort: expected a path, found an empty"},
+      {"bench --kernel --html ''", "--html: expected a path, found an empty"},
       {"bench --kernel --force", "--force is for the file of --html"}};
   for (const auto& [command, message] : refused) {
     const Outcome run = box.Run(command);

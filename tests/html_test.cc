@@ -70,16 +70,22 @@ TEST_CASE("ticks are round and as close as there is room", "[html]") {
 
 TEST_CASE("an axis of ratios holds all intervals and 1, within reason",
           "[html]") {
-  runtime::PairedEstimate estimate{
-      .rounds = 9, .ratio = 0.6, .sign = {0.5, 0.7}, .bootstrap = {0.4, 0.65}};
+  tool::ArmComparison comparison{.arm = "fused",
+                                 .base = "unfused",
+                                 .estimate = {.rounds = 9,
+                                              .ratio = 0.6,
+                                              .sign = {0.5, 0.7},
+                                              .bootstrap = {0.4, 0.65}},
+                                 .noise = 0.5,
+                                 .verdict = runtime::Verdict::kFaster,
+                                 .better = {}};
   double low = 1, high = 1;
-  tool::html::Widen({{"", estimate, runtime::Verdict::kFaster, 0.5}}, low,
-                    high);
+  tool::html::Widen({{"", comparison}}, low, high);
   CHECK((low < 0.4 && low > 0.3));
   CHECK((high > 1.5 && high < 1.7));
-  estimate.bootstrap = {1e-9, 1e9};
-  tool::html::Widen({{"", estimate, runtime::Verdict::kFaster, 1e9}}, low,
-                    high);
+  comparison.estimate.bootstrap = {1e-9, 1e9};
+  comparison.noise = 1e9;
+  tool::html::Widen({{"", comparison}}, low, high);
   CHECK((low >= 0.1 && high <= 10));
 }
 

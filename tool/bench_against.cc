@@ -208,7 +208,7 @@ class Loader {
                        const std::vector<Tensor>& inputs) {
     const std::string name =
         std::filesystem::path(file->name()).filename().string();
-    ASSIGN_OR_RETURN(LoadedModel loaded, Load(file));
+    ASSIGN_OR_RETURN(LoadedModel loaded, LoadToRun(file));
     auto matched = Match(expected.model->graph, loaded.model->graph, inputs);
     if (!matched.ok())
       return proto::WithContext(matched.status(), file->name());

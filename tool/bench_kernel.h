@@ -13,21 +13,16 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "runtime/pair_arms.h"
 #include "tool/bench_result.h"
+#include "tool/bench_sweep.h"
 #include "tool/machine_usage.h"
 #include "tool/onnx_runtime.h"
 
 namespace addnorm::tool {
-
-struct RowsShape {
-  int64_t rows = 0;
-  int64_t length = 0;
-};
 
 struct KernelSweep {
   std::vector<std::string> recipes = {"reciprocal"};
@@ -59,27 +54,6 @@ struct KernelCase {
   std::vector<int> cores = {};            // that threads were pinned to
   MachineUsage usage = {};
 };
-
-struct NamedRecipe {
-  std::string_view name;
-  std::string_view computes;
-};
-// What --recipes takes.
-std::vector<NamedRecipe> BenchRecipes();
-
-// Words of the command line; kFailedPrecondition names the one that is wrong
-// and says what can be given.
-absl::StatusOr<std::vector<RowsShape>> ParseShapes(
-    const std::vector<std::string>& words);
-absl::StatusOr<std::vector<ir::DataType>> ParseTypes(
-    const std::vector<std::string>& words);
-absl::StatusOr<std::vector<runtime::CacheState>> ParseCaches(
-    const std::vector<std::string>& words);
-absl::StatusOr<std::vector<std::string>> ParseRecipes(
-    const std::vector<std::string>& words);
-
-std::string_view TypeWord(ir::DataType type);           // "f16"
-std::string_view CacheWord(runtime::CacheState cache);  // "cold"
 
 // Each case: the bits of all arms are compared, then they are timed.
 absl::StatusOr<std::vector<KernelCase>> BenchKernels(const KernelSweep& sweep);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "nlohmann/json.hpp"
+#include "tool/bench_headline.h"
 #include "tool/bench_kernel.h"
 #include "tool/machine_facts.h"
 #include "tool/term.h"
@@ -24,9 +25,8 @@ std::string ToText(const std::vector<KernelCase>& cases,
 nlohmann::ordered_json ToJson(const std::vector<KernelCase>& cases,
                               const MachineFacts& machine);
 
-// "Intel Xeon, 2 cores, caches 48 kB / 2.1 MB / 32 MB, AVX3, load 3.1" and the
-// date; the compiler and its flags; the command.
-std::string MachineText(const MachineFacts& machine, size_t width);
+// Verdicts of all fused arms.
+VerdictTally TallyOf(const std::vector<KernelCase>& cases);
 
 }  // namespace addnorm::tool
 

@@ -101,55 +101,54 @@ class Side {
 
 class ModelBencher {
  public:
-  ModelBencher(const ModelBenchRequest& request, Side& unfused, Side& fused,
+  // Arms of our own: unfused twice and, if there is one, fused.
+  ModelBencher(const ModelBenchRequest& request, Side& unfused, Side* fused,
                OtherModels others, ModelBench& result)
       : request_(request),
-        sides_{&unfused, &unfused, &fused},
+        sides_{&unfused, &unfused},
         others_(std::move(others)),
         result_(result) {
+    if (fused != nullptr) sides_.push_back(fused);
     result.not_run = std::move(others_.not_run);
   }
 
   // The first runs: they read weights, and give bits and peaks.
   absl::Status Check() {
-    std::vector<Tensor> outputs[3];
-    for (const size_t arm : {size_t{kUnfusedModel}, size_t{kFusedModel}}) {
-      ASSIGN_OR_RETURN(outputs[arm], sides_[arm]->Run(result_.inputs.tensors));
+    ASSIGN_OR_RETURN(const std::vector<Tensor> expected, Run(kUnfusedModel));
+    result_.unfused_peak_bytes = sides_[kUnfusedModel]->peak_bytes();
+    if (has_fused()) {
+      ASSIGN_OR_RETURN(const std::vector<Tensor> found, Run(kFusedModel));
+      result_.fused_peak_bytes = sides_[kFusedModel]->peak_bytes();
+      result_.has_same_bits = CompareAll(expected, found).is_equal();
     }
-    result_.has_same_bits =
-        CompareAll(outputs[0], outputs[kFusedModel]).is_equal();
     for (const OtherModel& other : others_.models) {
       const auto found = other.results();
       if (!found.ok()) return proto::WithContext(found.status(), other.name);
       result_.others.push_back({other.name,
-                                kFusedModel + 1 + result_.others.size(),
-                                CompareAll(outputs[0], *found)});
+                                sides_.size() + result_.others.size(),
+                                CompareAll(expected, *found)});
     }
-    // Once more: now the weights, and nothing else, are there already.
-    for (const size_t arm : {size_t{kUnfusedModel}, size_t{kFusedModel}}) {
-      ASSIGN_OR_RETURN(outputs[arm], sides_[arm]->Run(result_.inputs.tensors));
-    }
-    result_.unfused_peak_bytes = sides_[kUnfusedModel]->peak_bytes();
-    result_.fused_peak_bytes = sides_[kFusedModel]->peak_bytes();
     return absl::OkStatus();
   }
 
   absl::Status Measure() {
-    std::vector<runtime::BenchArm> arms = {MakeArm("unfused", 0),
-                                           MakeArm("unfused again", 1),
-                                           MakeArm("fused", 2)};
+    std::vector<runtime::BenchArm> arms;
+    for (size_t arm = 0; arm < sides_.size(); ++arm)
+      arms.push_back(MakeArm(arm));
     for (const OtherModel& other : others_.models)
       arms.push_back(MakeArm(other));
     const UsageMeter meter;
     runtime::Timings timings = runtime::Interleave(arms, Options());
     result_.usage = meter.Take();
     RETURN_IF_ERROR(failure_);
-    runtime::Timings of_sites = timings;
-    of_sites.seconds = std::move(site_seconds_);
     const std::vector<size_t> bases = Bases();
+    if (has_fused()) {
+      runtime::Timings of_sites = timings;
+      of_sites.seconds = std::move(site_seconds_);
+      result_.parts = MakeCase({arms.begin(), arms.begin() + kFusedModel + 1},
+                               bases, std::move(of_sites));
+    }
     result_.whole = MakeCase(arms, bases, std::move(timings));
-    arms.resize(kFusedModel + 1);
-    result_.parts = MakeCase(arms, bases, std::move(of_sites));
     result_.is_measured = true;
     return absl::OkStatus();
   }
@@ -161,6 +160,11 @@ class ModelBencher {
     for (size_t i = 0; i < expected.size(); ++i)
       all.Add(runtime::Compare(expected[i], found[i]));
     return all;
+  }
+
+  bool has_fused() const { return sides_.size() > kFusedModel; }
+  absl::StatusOr<std::vector<Tensor>> Run(size_t arm) {
+    return sides_[arm]->Run(result_.inputs.tensors);
   }
 
   runtime::BenchOptions Options() {
@@ -180,12 +184,12 @@ class ModelBencher {
 
   // ONNX Runtime's arms are compared with its first, the unfused one.
   std::vector<size_t> Bases() const {
-    std::vector<size_t> bases = {0, 0, 0};
+    std::vector<size_t> bases(sides_.size(), kUnfusedModel);
     size_t first_ort = 0;
     for (size_t i = 0; i < others_.models.size(); ++i) {
       const bool is_ort = others_.models[i].is_ort;
       if (is_ort && first_ort == 0) first_ort = bases.size();
-      bases.push_back(is_ort ? first_ort : 0);
+      bases.push_back(is_ort ? first_ort : kUnfusedModel);
     }
     return bases;
   }
@@ -194,13 +198,10 @@ class ModelBencher {
     return {other.name, [this, run = other.run] { failure_.Update(run()); }};
   }
 
-  runtime::BenchArm MakeArm(const char* name, size_t arm) {
-    runtime::BenchArm made{name, [this, arm] {
-                             const auto outputs =
-                                 sides_[arm]->Run(result_.inputs.tensors);
-                             if (!outputs.ok())
-                               failure_.Update(outputs.status());
-                           }};
+  runtime::BenchArm MakeArm(size_t arm) {
+    constexpr const char* kNames[] = {"unfused", "unfused again", "fused"};
+    runtime::BenchArm made{kNames[arm],
+                           [this, arm] { failure_.Update(Run(arm).status()); }};
     made.before_epoch = [this, arm] { sides_[arm]->timer().Take(); };
     made.after_epoch = [this, arm](int64_t calls) {
       site_seconds_[arm].push_back(sides_[arm]->timer().Take() /
@@ -210,7 +211,7 @@ class ModelBencher {
   }
 
   const ModelBenchRequest& request_;
-  Side* sides_[3];
+  std::vector<Side*> sides_;  // by arm
   OtherModels others_;
   ModelBench& result_;
   absl::Status failure_;
@@ -231,15 +232,23 @@ absl::Status Measure(LoadedModel unfused, LoadedModel fused,
   Side unfused_side(std::move(unfused), std::move(unfused_sites));
   Side fused_side(std::move(fused), std::move(fused_sites));
   absl::Status status = unfused_side.SetUp(request, /*row_kernels=*/false);
-  status.Update(fused_side.SetUp(request, /*row_kernels=*/true));
+  if (result.sites > 0)
+    status.Update(fused_side.SetUp(request, /*row_kernels=*/true));
   if (!status.ok()) return proto::WithContext(status, result.name);
-  ModelBencher bencher(request, unfused_side, fused_side, std::move(others),
-                       result);
+  ModelBencher bencher(request, unfused_side,
+                       result.sites > 0 ? &fused_side : nullptr,
+                       std::move(others), result);
   RETURN_IF_ERROR(bencher.Check());
   return bencher.Measure();
 }
 
 }  // namespace
+
+std::vector<BenchCase*> ModelBench::cases() {
+  if (!is_measured) return {};
+  if (sites == 0) return {&whole};
+  return {&whole, &parts};
+}
 
 absl::StatusOr<ModelBench> BenchModel(std::shared_ptr<proto::ModelFile> file,
                                       const ModelBenchRequest& request) {
@@ -247,7 +256,7 @@ absl::StatusOr<ModelBench> BenchModel(std::shared_ptr<proto::ModelFile> file,
   result.name = file->name();
   result.seed = request.inputs.seed;
   result.threads = request.threads;
-  ASSIGN_OR_RETURN(LoadedModel unfused, Load(file));
+  ASSIGN_OR_RETURN(LoadedModel unfused, LoadToRun(file));
   ASSIGN_OR_RETURN(LoadedModel fused, Load(file));
   RETURN_IF_ERROR(Fuse(fused).status());
   ASSIGN_OR_RETURN(result.inputs, GatherInputs(*unfused.model, request.inputs));

@@ -6,7 +6,8 @@
 //
 // Fused is what `optimize` makes of the model, in memory; unfused is the model
 // as it is, with the ops that are fused already run node by node. What is not a
-// site is the same in both.
+// site is the same in both. Without sites there is no fused model, and nothing
+// is measured but other models beside this one, if there are any.
 //
 //   ASSIGN_OR_RETURN(ModelBench bench, BenchModel(std::move(file), request));
 #ifndef ADDNORM_TOOL_BENCH_MODEL_H_
@@ -38,7 +39,8 @@ struct ModelBenchRequest {
   std::function<void(double share)> on_progress = nullptr;
 };
 
-// Arms of a model's cases; others follow, end to end only.
+// Arms of a model's cases, the last one only with sites; those of others follow
+// in `whole`.
 enum ModelArm : size_t { kUnfusedModel, kUnfusedModelAgain, kFusedModel };
 
 struct ModelBench {
@@ -52,8 +54,10 @@ struct ModelBench {
   // Of whole runs; sites are always timed by the wall's clock.
   bool uses_processor_time() const { return threads == 1; }
   BenchCase whole;  // seconds of a run
-  BenchCase parts;  // of these, in the sites
-  // Of values, without weights and inputs.
+  BenchCase parts;  // of these, in the sites, if there are any
+  // What was measured: both, `whole` or nothing.
+  std::vector<BenchCase*> cases();
+  // Of values, without weights and inputs: what `run` says too.
   size_t unfused_peak_bytes = 0, fused_peak_bytes = 0;
   bool has_same_bits = false;
   std::vector<OtherArm> others;

@@ -6,7 +6,7 @@
 
 #include "fmt/format.h"
 #include "passes/ir/printable.h"
-#include "tool/bench_kernel_report.h"
+#include "tool/bench_headline.h"
 #include "tool/bench_other_report.h"
 #include "tool/report.h"
 
@@ -36,7 +36,6 @@ std::string OtherTimesText(const ModelBench& bench, size_t width) {
   Table table("<>>");
   table.AddRow({"", "end to end", "/ unfused"});
   for (size_t arm = 0; arm < bench.whole.arms.size(); ++arm) {
-    if (arm == kFusedModel) continue;
     const ArmTimes& times = bench.whole.arms[arm];
     table.AddRow({ArmLabel(times.name), ShortSeconds(times.Median()),
                   arm == kUnfusedModel
@@ -79,26 +78,40 @@ std::string ShareText(const ModelBench& bench) {
       100 * SiteShare(bench), Plural(bench.sites, "site"));
 }
 
-std::string InWords(const BenchCase& times) {
-  return tool::InWords(times.Estimate(kFusedModel, kUnfusedModel),
-                       times.Judge(kFusedModel, kUnfusedModel));
+std::string GainText(const BenchCase& times) {
+  return "fused: " + InWords(times.Compare(kFusedModel));
 }
 
 Json CaseToJson(const char* what, const BenchCase& times) {
   Json arms = Json::array();
   for (size_t arm = 0; arm < times.arms.size(); ++arm) {
-    arms.push_back({{"name", times.arms[arm].name},
-                    {"median_seconds", times.arms[arm].Median()},
-                    {"against_unfused", ToJson(times.Estimate(arm, 0))},
-                    {"seconds", times.arms[arm].processes}});
+    Json& json =
+        arms.emplace_back(Json{{"name", times.arms[arm].name},
+                               {"median_seconds", times.arms[arm].Median()}});
+    json["against_unfused"] = ToJson(times.Estimate(arm, kUnfusedModel));
+    AddComparison(times, arm, json);
+    json["seconds"] = times.arms[arm].processes;
   }
   return {{"what", what},
           {"rounds", times.rounds()},
           {"calls_per_epoch", times.calls},
           {"noise_floor", runtime::NoiseFloor(times.Floor())},
-          {"verdict",
-           runtime::VerdictName(times.Judge(kFusedModel, kUnfusedModel))},
           {"arms", std::move(arms)}};
+}
+
+// Is fusing worth it, in one sentence.
+std::string HeadlineOf(const ModelBench& bench) {
+  constexpr const char* kNothing =
+      "Nothing to fuse: no residual Add feeds an RMSNorm in this model";
+  if (!bench.is_measured) {
+    return fmt::format(
+        "{}, so nothing was measured ('onnx-addnorm run --profile' says how "
+        "long it takes).",
+        kNothing);
+  }
+  if (bench.sites == 0)
+    return fmt::format("{}, which was measured beside others.", kNothing);
+  return Headline(bench.whole.Compare(kFusedModel));
 }
 
 }  // namespace
@@ -114,14 +127,11 @@ std::string CameFusedText(int64_t fused_before) {
 std::string ToText(const ModelBench& bench, const MachineFacts& machine,
                    const Terminal& terminal) {
   const std::string name = ir::Printable(bench.name);
-  if (!bench.is_measured) {
-    return fmt::format(
-        "{}: no residual Add with an RMSNorm, so nothing to fuse or measure\n",
-        name);
-  }
   const size_t width = terminal.width;
+  if (!bench.is_measured)
+    return Paragraph("", name + ": " + HeadlineOf(bench), width);
   const std::string dims = Dims(bench);
-  std::string text = MachineText(machine, width) + "\n" +
+  std::string text = ToText(machine, width) + "\n" +
                      terminal.Paint(Style::kStrong, name) + "\n";
   text += Paragraph(
       "",
@@ -141,15 +151,14 @@ std::string ToText(const ModelBench& bench, const MachineFacts& machine,
   line("noise       ", NoiseText(bench.whole.Floor()));
   if (bench.fused_before > 0)
     line("note        ", CameFusedText(bench.fused_before));
-  // Without sites the fused model is the unfused one, and not shown.
   if (bench.sites > 0) {
     line("outputs     ", bench.has_same_bits
                              ? "fused and unfused have the same bits"
                              : "fused and unfused DIFFER; see 'onnx-addnorm "
                                "verify'");
-    line("sites       ", "fused: " + InWords(bench.parts));
+    line("sites       ", GainText(bench.parts));
     line("share       ", ShareText(bench));
-    line("end to end  ", "fused: " + InWords(bench.whole));
+    line("end to end  ", GainText(bench.whole));
   }
   text += ToText(bench.others, bench.not_run, bench.whole, width);
   line("machine     ", UsageText(bench.usage));
@@ -160,23 +169,28 @@ Json ToJson(const ModelBench& bench, const MachineFacts& machine) {
   Json dims = Json::array();
   for (const ChosenDim& dim : bench.inputs.dims)
     dims.push_back({{"symbol", dim.symbol}, {"value", dim.value}});
-  Json json{
-      {"machine", ToJson(machine)}, {"model", bench.name},
-      {"sites", bench.sites},       {"sites_fused_before", bench.fused_before},
-      {"threads", bench.threads},   {"seed", bench.seed},
-      {"dims", std::move(dims)},    {"cases", Json::array()}};
+  Json json{{"machine", ToJson(machine)},
+            {"headline", HeadlineOf(bench)},
+            {"model", bench.name},
+            {"sites", bench.sites},
+            {"sites_fused_before", bench.fused_before},
+            {"threads", bench.threads},
+            {"seed", bench.seed},
+            {"dims", std::move(dims)},
+            {"cases", Json::array()}};
   if (!bench.is_measured) return json;
-  json["has_same_bits"] = bench.has_same_bits;
-  json["others"] = ToJson(bench.others, bench.whole);
+  json["others"] = ToJson(bench.others);
   json["not_run"] = bench.not_run;
   json["clock"] = bench.uses_processor_time() ? "processor" : "wall";
   json["pinned_to_cores"] = bench.cores;
   json["usage"] = ToJson(bench.usage);
-  json["site_share"] = SiteShare(bench);
   json["unfused_peak_bytes"] = bench.unfused_peak_bytes;
+  json["cases"].push_back(CaseToJson("end to end", bench.whole));
+  if (bench.sites == 0) return json;
+  json["has_same_bits"] = bench.has_same_bits;
+  json["site_share"] = SiteShare(bench);
   json["fused_peak_bytes"] = bench.fused_peak_bytes;
-  json["cases"] = {CaseToJson("end to end", bench.whole),
-                   CaseToJson("sites", bench.parts)};
+  json["cases"].push_back(CaseToJson("sites", bench.parts));
   return json;
 }
 

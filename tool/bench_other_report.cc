@@ -12,12 +12,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string OtherText(const OtherArm& other, const BenchCase& times) {
-  const ArmTimes& arm = times.arms[other.arm];
   std::string text = ResultsText(other.results);
-  if (arm.base != other.arm) {
-    text += fmt::format(
-        "; against {}: {}", ir::Printable(times.arms[arm.base].name),
-        InWords(times.Estimate(other.arm), times.Judge(other.arm)));
+  if (times.IsCompared(other.arm)) {
+    const ArmComparison comparison = times.Compare(other.arm);
+    text += fmt::format("; against {}: {}", ir::Printable(comparison.base),
+                        InWords(comparison));
   }
   return text;
 }
@@ -39,7 +38,7 @@ std::vector<std::string> OtherRow(const OtherArm& other,
           "",
           "",
           RatioText(times.Estimate(other.arm, 0)),
-          is_base ? "" : RatioText(times.Estimate(other.arm))};
+          is_base ? "" : RatioText(times.Estimate(other.arm, arm.base))};
 }
 
 std::string ToText(const std::vector<OtherArm>& others,
@@ -57,27 +56,16 @@ std::string ToText(const std::vector<OtherArm>& others,
   return text;
 }
 
-Json ToJson(const std::vector<OtherArm>& others, const BenchCase& times) {
+Json ToJson(const std::vector<OtherArm>& others) {
   Json rows = Json::array();
   for (const OtherArm& other : others) {
-    const ArmTimes& arm = times.arms[other.arm];
     rows.push_back({{"name", other.name},
-                    {"base", times.arms[arm.base].name},
-                    {"against_base", ToJson(times.Estimate(other.arm))},
-                    {"verdict", runtime::VerdictName(times.Judge(other.arm))},
+                    {"arm", other.arm},
                     {"has_same_bits", other.results.is_equal()},
                     {"results", ResultsText(other.results)},
                     {"max_ulps", other.results.max_ulps}});
   }
   return rows;
-}
-
-Json ToJson(const runtime::PairedEstimate& estimate) {
-  return {{"rounds", estimate.rounds},
-          {"ratio", estimate.ratio},
-          {"sign_interval", {estimate.sign.low, estimate.sign.high}},
-          {"bootstrap_interval",
-           {estimate.bootstrap.low, estimate.bootstrap.high}}};
 }
 
 }  // namespace addnorm::tool

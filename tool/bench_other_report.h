@@ -27,10 +27,7 @@ std::vector<std::string> OtherRow(const OtherArm& other,
 std::string ToText(const std::vector<OtherArm>& others,
                    const std::vector<std::string>& not_run,
                    const BenchCase& times, size_t width);
-nlohmann::ordered_json ToJson(const std::vector<OtherArm>& others,
-                              const BenchCase& times);
-
-nlohmann::ordered_json ToJson(const runtime::PairedEstimate& estimate);
+nlohmann::ordered_json ToJson(const std::vector<OtherArm>& others);
 
 }  // namespace addnorm::tool
 

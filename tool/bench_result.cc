@@ -2,28 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/bench_result.h"
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
 namespace addnorm::tool {
-namespace {
 
-using runtime::Interval;
 using runtime::PairedEstimate;
 using runtime::Verdict;
-
-// "19 % faster", "2.4 % slower": time saved, or time more.
-std::string Change(double ratio) {
-  const double percent = 100 * std::abs(1 - ratio);
-  return fmt::format("{:.{}f} % {}", percent, percent < 10 ? 1 : 0,
-                     ratio < 1 ? "faster" : "slower");
-}
-
-}  // namespace
 
 double ArmTimes::Median() const {
   std::vector<double> all;
@@ -39,13 +26,35 @@ PairedEstimate BenchCase::Estimate(size_t arm, size_t base) const {
   return runtime::EstimateRatio(times);
 }
 
-Verdict BenchCase::Judge(size_t arm, size_t base) const {
-  return runtime::Judge(Estimate(arm, base), Floor(base));
-}
-
 PairedEstimate BenchCase::Floor(size_t base) const {
   const size_t again = arms[base].again;
   return again == 1 ? Estimate(1, 0) : Estimate(again, base);
+}
+
+ArmComparison BenchCase::Compare(size_t arm, size_t base) const {
+  const PairedEstimate floor = Floor(base);
+  ArmComparison comparison{.arm = arms[arm].name,
+                           .base = arms[base].name,
+                           .estimate = Estimate(arm, base),
+                           .noise = runtime::NoiseFloor(floor),
+                           .better = {}};
+  comparison.verdict = runtime::Judge(comparison.estimate, floor);
+  return comparison;
+}
+
+ArmComparison BenchCase::Compare(size_t arm) const {
+  ArmComparison comparison = Compare(arm, arms[arm].base);
+  const std::optional<size_t> instead = arms[arm].instead;
+  if (!instead || Compare(arm, *instead).verdict != Verdict::kSlower)
+    return comparison;
+  comparison.verdict = Verdict::kOfNoUse;
+  comparison.better = arms[*instead].name;
+  return comparison;
+}
+
+bool BenchCase::IsCompared(size_t arm) const {
+  const size_t base = arms[arm].base;
+  return base != arm && arms[base].again != arm;
 }
 
 size_t BenchCase::rounds() const {
@@ -79,44 +88,15 @@ BenchCase MakeCase(const std::vector<runtime::BenchArm>& arms,
   return made;
 }
 
-std::string InWords(const PairedEstimate& estimate, Verdict verdict) {
-  const Interval interval = estimate.Widest();
-  switch (verdict) {
-    case Verdict::kTooFewRounds:
-      return fmt::format("too few rounds for a verdict ({})", estimate.rounds);
-    case Verdict::kNoDifference:
-      return "the same within 2 %";
-    case Verdict::kNothingMeasurable:
-      if (!interval.Contains(1)) {
-        return fmt::format(
-            "no measurable difference (between {} and {}, within the noise)",
-            Change(interval.low), Change(interval.high));
-      }
-      return fmt::format("no measurable difference ({} to {})",
-                         Change(interval.low), Change(interval.high));
-    case Verdict::kFaster:
-    case Verdict::kSlower:
-      break;
-  }
-  return fmt::format(
-      "{} ({:.1f} to {:.1f} %)", Change(estimate.ratio),
-      100 * std::min(std::abs(1 - interval.high), std::abs(1 - interval.low)),
-      100 * std::max(std::abs(1 - interval.high), std::abs(1 - interval.low)));
-}
-
-std::string RatioText(const PairedEstimate& estimate) {
-  if (estimate.rounds == 0) return "-";
-  if (estimate.rounds < runtime::kLeastRounds)
-    return fmt::format("{:.3f}", estimate.ratio);
-  const Interval interval = estimate.Widest();
-  return fmt::format("{:.3f} [{:.2f}, {:.2f}]", estimate.ratio, interval.low,
-                     interval.high);
+void AddComparison(const BenchCase& times, size_t arm,
+                   nlohmann::ordered_json& json) {
+  if (times.IsCompared(arm)) json["comparison"] = ToJson(times.Compare(arm));
 }
 
 std::string NoiseText(const PairedEstimate& floor) {
   if (floor.rounds < runtime::kLeastRounds)
-    return fmt::format("not known ({} of {} rounds needed)",
-                       floor.rounds, runtime::kLeastRounds);
+    return fmt::format("not known ({} of {} rounds needed)", floor.rounds,
+                       runtime::kLeastRounds);
   return fmt::format("{:.1f} %: what unfused shows against itself",
                      100 * runtime::NoiseFloor(floor));
 }

@@ -2,20 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What `bench` measured, before anything is made of it: raw times by case, arm,
-// process and round; and the comparisons that text and JSON both need.
+// process and round; and what comparing two arms comes to.
 //
-//   const PairedEstimate gain = result.Estimate(kFused, kUnfused);
+//   const ArmComparison gain = result.Compare(kFused);
 #ifndef ADDNORM_TOOL_BENCH_RESULT_H_
 #define ADDNORM_TOOL_BENCH_RESULT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "runtime/bench_harness.h"
 #include "runtime/compare.h"
 #include "runtime/paired_statistics.h"
+#include "tool/bench_comparison.h"
 
 namespace addnorm::tool {
 
@@ -25,6 +26,9 @@ struct ArmTimes {
   // Of a base: the same once more, in memory of its own, if there is such an
   // arm; else what the first base shows against itself is taken for its noise.
   size_t again = 1;
+  // The arm that one would take instead: where it is faster, this one's
+  // comparison with its base is one of two bad choices.
+  std::optional<size_t> instead = std::nullopt;
   // Seconds of a call, by process and round.
   std::vector<std::vector<double>> processes;
 
@@ -38,15 +42,14 @@ struct BenchCase {
   int64_t calls = 1;  // in an epoch
 
   runtime::PairedEstimate Estimate(size_t arm, size_t base) const;
-  runtime::Verdict Judge(size_t arm, size_t base) const;
-  // With the base that is like it.
-  runtime::Verdict Judge(size_t arm) const {
-    return Judge(arm, arms[arm].base);
-  }
-  runtime::PairedEstimate Estimate(size_t arm) const {
-    return Estimate(arm, arms[arm].base);
-  }
+  // What the base shows against itself.
   runtime::PairedEstimate Floor(size_t base = 0) const;
+  // By the rule of runtime::Judge alone.
+  ArmComparison Compare(size_t arm, size_t base) const;
+  // Like for like, with its base: kOfNoUse where one would take another arm.
+  ArmComparison Compare(size_t arm) const;
+  // Not bases, nor those that are their base once more.
+  bool IsCompared(size_t arm) const;
   size_t rounds() const;
 };
 
@@ -66,14 +69,9 @@ std::string ResultsText(const runtime::Comparison& results);
 BenchCase MakeCase(const std::vector<runtime::BenchArm>& arms,
                    const std::vector<size_t>& bases, runtime::Timings timings);
 
-// "19 % faster (16 to 22 %)", "no measurable difference (3 % faster to 2 %
-// slower)", "the same within 2 %", "too few rounds for a verdict (3)".
-std::string InWords(const runtime::PairedEstimate& estimate,
-                    runtime::Verdict verdict);
-
-// "0.812 [0.79, 0.84]"; "0.812" with too few rounds for an interval, "-" with
-// none.
-std::string RatioText(const runtime::PairedEstimate& estimate);
+// The object of an arm gets its "comparison", if it has one.
+void AddComparison(const BenchCase& times, size_t arm,
+                   nlohmann::ordered_json& json);
 
 // "3.1 %: what unfused shows against itself", or that it is not known.
 std::string NoiseText(const runtime::PairedEstimate& floor);

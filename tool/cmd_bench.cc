@@ -23,9 +23,12 @@
 #include "tool/bench_model.h"
 #include "tool/bench_model_report.h"
 #include "tool/bench_restarts.h"
+#include "tool/bench_sweep.h"
 #include "tool/commands.h"
 #include "tool/html/page.h"
+#include "tool/input_options.h"
 #include "tool/onnx_runtime.h"
+#include "tool/option_checks.h"
 #include "tool/output.h"
 #include "tool/progress.h"
 #include "tool/report.h"
@@ -195,15 +198,13 @@ absl::StatusOr<Answer> RunModel(const Options& options,
   RETURN_IF_ERROR(CheckPage(options, file.get()));
   ASSIGN_OR_RETURN(ModelBench bench, BenchModel(file, request));
   progress.Erase();
-  if (bench.is_measured) {
-    RETURN_IF_ERROR(
-        AddRestarts(options.restarts - 1, {&bench.whole, &bench.parts}));
-  }
+  if (bench.is_measured)
+    RETURN_IF_ERROR(AddRestarts(options.restarts - 1, bench.cases()));
   Answer answer;
   answer.text = ToText(bench, machine, session.terminal);
   answer.json = ToJson(bench, machine);
   RETURN_IF_ERROR(WritePage(options, file.get(), html::ModelPage, answer));
-  if (bench.is_measured && !bench.has_same_bits) {
+  if (bench.is_measured && bench.sites > 0 && !bench.has_same_bits) {
     answer.exit_code = ExitCode::kNo;
     answer.failure = Failure{"the fused model gives other bits",
                              "'onnx-addnorm verify' says where"};
@@ -211,40 +212,43 @@ absl::StatusOr<Answer> RunModel(const Options& options,
   return answer;
 }
 
+// What does not go together; the first that is broken is told.
 absl::Status CheckOptions(const Options& options, bool json) {
-  const auto refused = [](const char* what) {
-    return absl::FailedPreconditionError(what);
-  };
-  if (options.html == "-" && json)
-    return refused("--html - and --json both need standard output");
-  if (options.force && options.html.empty())
-    return refused("--force is for the file of --html");
-  if (options.kernel && !options.model.empty())
-    return refused("--kernel measures the pair by itself, without a MODEL");
-  if (options.kernel && (!options.inputs.empty() || !options.dims.empty()))
-    return refused("--inputs and --dim are for a MODEL, not for --kernel");
-  if (options.kernel &&
-      std::any_of(options.against.begin(), options.against.end(),
-                  [](const std::string& word) { return word != kOrtWord; }))
-    return refused("--against: --kernel compares with 'ort', not with a model");
-  if (options.kernel) return absl::OkStatus();
-  if (options.model.empty()) {
-    return refused(
-        "what is to be measured?\nhint: give a MODEL, or --kernel for the pair "
-        "by itself");
-  }
-  if (!options.recipes.empty() || !options.types.empty() ||
-      !options.shapes.empty() || !options.caches.empty())
-    return refused(
-        "--recipes, --types, --shapes and --caches are for --kernel");
-  if (options.threads.size() > 1)
-    return refused("--threads: a list is for --kernel; a MODEL takes one");
+  const auto& against = options.against;
   const bool reads_stdin =
       options.model == "-" ||
-      std::find(options.against.begin(), options.against.end(), "-") !=
-          options.against.end();
-  if (options.restarts > 1 && reads_stdin)
-    return refused("--restarts: standard input cannot be read again");
+      std::find(against.begin(), against.end(), "-") != against.end();
+  const bool has_other_model =
+      std::any_of(against.begin(), against.end(),
+                  [](const std::string& word) { return word != kOrtWord; });
+  const bool has_sweep = !options.recipes.empty() || !options.types.empty() ||
+                         !options.shapes.empty() || !options.caches.empty();
+  const struct {
+    bool is_broken;
+    const char* what;
+  } rules[] = {
+      {options.html == "-" && json,
+       "--html - and --json both need standard output"},
+      {options.force && options.html.empty(),
+       "--force is for the file of --html"},
+      {options.kernel && !options.model.empty(),
+       "--kernel measures the pair by itself, without a MODEL"},
+      {options.kernel && (!options.inputs.empty() || !options.dims.empty()),
+       "--inputs and --dim are for a MODEL, not for --kernel"},
+      {options.kernel && has_other_model,
+       "--against: --kernel compares with 'ort', not with a model"},
+      {!options.kernel && options.model.empty(),
+       "what is to be measured?\nhint: give a MODEL, or --kernel for the pair "
+       "by itself"},
+      {!options.kernel && has_sweep,
+       "--recipes, --types, --shapes and --caches are for --kernel"},
+      {!options.kernel && options.threads.size() > 1,
+       "--threads: a list is for --kernel; a MODEL takes one"},
+      {options.restarts > 1 && reads_stdin,
+       "--restarts: standard input cannot be read again"}};
+  for (const auto& rule : rules) {
+    if (rule.is_broken) return absl::FailedPreconditionError(rule.what);
+  }
   return absl::OkStatus();
 }
 
@@ -266,11 +270,14 @@ constexpr const char* kExamples = R"(Examples:
 All arms run in one process, one epoch of each in each round, in an order drawn for
 each round; ratios are medians of those of single rounds, with 95 % intervals (the
 wider of a sign test's and a block bootstrap's). A verdict needs one without 1 in
-it, and a ratio beyond what an arm shows against itself. "model" is the memory
-traffic by the model, cache lines that stores read first included; "of best" is the
-share of the best of four probes (read, copy, streaming copy, add): above 100 %
-where an arm in place writes lines that it has just read, or where warm caches serve
-it better.
+it, and a ratio beyond what an arm shows against itself; streaming is of no use
+where fused with plain stores is faster. "model" is the memory traffic by the model,
+cache lines that stores read first included; "of best" is the share of the best of
+four probes (read, copy, streaming copy, add): above 100 % where an arm in place
+writes lines that it has just read, or where warm caches serve it better.
+
+A MODEL without sites is measured only beside others (exit 0). Peak memory is that
+of 'run': of values, the outputs included, without weights and inputs.
 
 "ort" is ONNX Runtime, in this process, with its default optimisations and as many
 threads: the model as it is, fused, and with its own fused op (optimize --target
@@ -314,21 +321,18 @@ RunFunction AddBench(CLI::App& app) {
                  "For a MODEL (default: 10) or each case of --kernel (1);\n"
                  "too few make no verdict")
       ->option_text("S")
-      ->check(CLI::Range(0.001, 1e6));
-  app.add_option("--inputs", options->inputs,
-                 "Folder with input_N.pb or NAME.npy; else they are generated")
-      ->option_text("DIR");
-  app.add_option("--dim", options->dims,
-                 "A symbolic dimension of generated inputs; can be repeated")
-      ->option_text("NAME=N")
-      ->take_all();
+      ->check(NumberFrom(0.001, 1e6));
+  AddInputsOption(app, options->inputs);
+  AddDimOption(app, options->dims);
   app.add_option("--against", options->against,
                  "Another MODEL, or 'ort', in the same rounds; can be repeated")
       ->option_text("M2")
-      ->take_all();
+      ->take_all()
+      ->check(CheckPath);
   app.add_option("--ort", options->ort,
-                 "--against ort, with this libonnxruntime.so")
-      ->option_text("LIB");
+                 "--against ort, with the libonnxruntime.so of this path")
+      ->option_text("LIB")
+      ->check(CheckPath);
   app.add_flag("--no-pin", options->no_pin,
                "Let threads move; else each keeps to one core");
   app.add_option("--restarts", options->restarts,
@@ -340,7 +344,8 @@ RunFunction AddBench(CLI::App& app) {
       ->option_text("N");
   app.add_option("--html", options->html,
                  "Also write a page with charts; '-' is standard output")
-      ->option_text("FILE");
+      ->option_text("FILE")
+      ->check(CheckPath);
   app.add_flag("--force", options->force, "Replace that FILE if it exists");
   return [options](const Session& session) { return Run(*options, session); };
 }

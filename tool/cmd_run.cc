@@ -27,7 +27,9 @@
 #include "tool/commands.h"
 #include "tool/false_declarations.h"
 #include "tool/fusion.h"
+#include "tool/input_options.h"
 #include "tool/npy.h"
+#include "tool/option_checks.h"
 #include "tool/progress.h"
 #include "tool/run_inputs.h"
 #include "tool/run_report.h"
@@ -263,14 +265,12 @@ RunFunction AddRun(CLI::App& app) {
                  "A model, or one in ONNX text; '-' is standard input")
       ->required()
       ->option_text(" ");
-  app.add_option("--inputs", options->inputs,
-                 "Folder with input_N.pb or NAME.npy; what is not there is\n"
-                 "generated")
-      ->option_text("DIR");
+  AddInputsOption(app, options->inputs);
   auto* outputs =
       app.add_option("--outputs", options->outputs,
                      "Write the outputs there; else their statistics are shown")
-          ->option_text("DIR");
+          ->option_text("DIR")
+          ->check(CheckPath);
   app.add_option("--format", options->format,
                  "Of the outputs: pb (output_N.pb, default) or npy (NAME.npy;\n"
                  "bfloat16 and float8 as bits, see --help)")
@@ -280,10 +280,7 @@ RunFunction AddRun(CLI::App& app) {
   app.add_flag("--force", options->force, "Replace outputs that exist");
   app.add_option("--seed", options->seed, "Of generated inputs (default: 0)")
       ->option_text("N");
-  app.add_option("--dim", options->dims,
-                 "A symbolic dimension of generated inputs; can be repeated")
-      ->option_text("NAME=N")
-      ->take_all();
+  AddDimOption(app, options->dims);
   app.add_option("--threads", options->threads, "Default: all cores")
       ->option_text("N")
       ->check(CLI::Range(1, kMostThreads));

@@ -3,7 +3,6 @@
 //
 // verify A B: is B exactly A?
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -19,6 +18,8 @@
 #include "spdlog/spdlog.h"
 #include "tool/commands.h"
 #include "tool/fusion.h"
+#include "tool/input_options.h"
+#include "tool/option_checks.h"
 #include "tool/reduce.h"
 #include "tool/run_inputs.h"
 #include "tool/simd_option.h"
@@ -203,15 +204,6 @@ absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   return answer;
 }
 
-// "" for a finite number from 0 on; CLI11's own check takes NaN.
-std::string CheckLimit(const std::string& text) {
-  double limit = 0;
-  if (CLI::detail::lexical_cast(text, limit) && std::isfinite(limit) &&
-      limit >= 0)
-    return "";
-  return fmt::format("{} is not a number from 0 on", ir::Printable(text));
-}
-
 constexpr const char* kExamples = R"(Examples:
   onnx-addnorm verify in.onnx out.onnx
   onnx-addnorm verify in.onnx out.onnx --inputs data --require-proof
@@ -238,15 +230,10 @@ RunFunction AddVerify(CLI::App& app) {
                  "What should be the same; without it, A's fused ops are\n"
                  "compared with their bodies")
       ->option_text(" ");
-  app.add_option("--inputs", options->inputs,
-                 "Folder with input_N.pb or NAME.npy; else they are generated")
-      ->option_text("DIR");
+  AddInputsOption(app, options->inputs);
   app.add_option("--seed", options->seed, "Of generated inputs (default: 0)")
       ->option_text("N");
-  app.add_option("--dim", options->dims,
-                 "A symbolic dimension of generated inputs; can be repeated")
-      ->option_text("NAME=N")
-      ->take_all();
+  AddDimOption(app, options->dims);
   app.add_option("--rounds", options->rounds,
                  "Runs with other inputs (default: 3): the second in other\n"
                  "sizes, the third on small numbers, where epsilon counts;\n"
@@ -266,7 +253,7 @@ RunFunction AddVerify(CLI::App& app) {
   auto* max_abs = app.add_option("--max-abs", options->max_abs,
                                  "Allow results to differ by so much")
                       ->option_text("X")
-                      ->check(CheckLimit);
+                      ->check(NumberFrom(0));
   app.add_flag("--strict-nan", options->strict_nan,
                "What may change payloads of NaN is a difference: swapped\n"
                "operands of Add or Mul");
@@ -276,7 +263,8 @@ RunFunction AddVerify(CLI::App& app) {
          "--reduce", options->reduce,
          "On a difference, write the smallest models that show it, and\n"
          "their inputs, to a new folder")
-      ->option_text("DIR");
+      ->option_text("DIR")
+      ->check(CheckPath);
   // Limits are of results, and there are none.
   app.add_flag("--structure-only", options->structure_only, "Run nothing")
       ->excludes(max_ulp)

@@ -12,6 +12,7 @@
 #include "proto/errors.h"
 #include "proto/import.h"
 #include "proto/infer_types.h"
+#include "proto/node_signatures.h"
 #include "spdlog/spdlog.h"
 #include "tool/report.h"
 
@@ -26,6 +27,13 @@ absl::StatusOr<LoadedModel> Load(std::shared_ptr<proto::ModelFile> file) {
                Plural(static_cast<int64_t>(imported.model->AllGraphs().size()),
                       "graph"));
   return LoadedModel{std::move(file), std::move(imported.model)};
+}
+
+absl::StatusOr<LoadedModel> LoadToRun(std::shared_ptr<proto::ModelFile> file) {
+  ASSIGN_OR_RETURN(LoadedModel loaded, Load(std::move(file)));
+  const absl::Status status = proto::CheckNodeSignatures(*loaded.model);
+  if (!status.ok()) return proto::WithContext(status, loaded.file->name());
+  return loaded;
 }
 
 absl::StatusOr<passes::FusionReport> Fuse(LoadedModel& loaded,

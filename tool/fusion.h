@@ -26,6 +26,9 @@ struct LoadedModel {
 
 // Imports an open file; what is odd in it goes to the log.
 absl::StatusOr<LoadedModel> Load(std::shared_ptr<proto::ModelFile> file);
+// The same for a model that is to be run: kInvalidArgument too for a node that
+// has not what its operator's schema says (proto/node_signatures.h).
+absl::StatusOr<LoadedModel> LoadToRun(std::shared_ptr<proto::ModelFile> file);
 
 // Runs fuse-add-rms-norm: the model in memory is edited, the file is not.
 // `mixed`: sites that lack a proof for the target become portable ones.

@@ -9,8 +9,11 @@
 #include <fstream>
 #include <string_view>
 
+#include "fmt/format.h"
+#include "passes/ir/printable.h"
 #include "runtime/kernels/simd_target.h"
 #include "runtime/pair_arms.h"
+#include "tool/report.h"
 #include "tool/run_inputs.h"
 
 namespace addnorm::tool {
@@ -61,6 +64,27 @@ std::string Joined(const std::vector<std::string>& words) {
 }
 
 }  // namespace
+
+std::string ToText(const MachineFacts& facts, size_t width) {
+  const auto size = [](int64_t bytes) {
+    return bytes == 0 ? std::string("?")
+                      : FormatBytes(static_cast<uint64_t>(bytes));
+  };
+  return Paragraph(
+             "",
+             fmt::format(
+                 "{}, {}, caches {} / {} / {}, memory {}, {}, governor {}, "
+                 "load {:.1f}{}, {}",
+                 facts.cpu, Plural(facts.cores, "core"), size(facts.l1),
+                 size(facts.l2), size(facts.last_level_cache),
+                 size(facts.memory), facts.simd, facts.governor, facts.load,
+                 facts.ort.empty() ? "" : ", ONNX Runtime " + facts.ort,
+                 facts.date),
+             width) +
+         Paragraph("", fmt::format("{}, {}", facts.compiler, facts.flags),
+                   width) +
+         Paragraph("$ ", ir::Printable(facts.command), width);
+}
 
 std::vector<std::string> OwnCommand() {
   std::ifstream stream("/proc/self/cmdline", std::ios::binary);

@@ -7,6 +7,7 @@
 #ifndef ADDNORM_TOOL_MACHINE_FACTS_H_
 #define ADDNORM_TOOL_MACHINE_FACTS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -32,6 +33,9 @@ struct MachineFacts {
 
 MachineFacts GatherMachineFacts();
 nlohmann::ordered_json ToJson(const MachineFacts& facts);
+// "Intel Xeon, 2 cores, caches 48 kB / 2.1 MB / 32 MB, AVX3, load 3.1" and the
+// date; the compiler and its flags; the command.
+std::string ToText(const MachineFacts& facts, size_t width);
 
 // This process's command line, word by word.
 std::vector<std::string> OwnCommand();

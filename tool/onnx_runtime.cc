@@ -78,6 +78,11 @@ std::vector<std::string> Candidates() {
   return found;
 }
 
+// A name without a slash would be looked for where libraries are.
+std::string AsPath(const std::string& path) {
+  return path.find('/') == std::string::npos ? "./" + path : path;
+}
+
 absl::Status NotFound(const std::string& path) {
   const char* hint =
       "--ort PATH names its shared library; pip's package has one, "
@@ -106,7 +111,7 @@ std::string Affinities(std::span<const int> cores) {
 
 absl::StatusOr<std::unique_ptr<OnnxRuntime>> OnnxRuntime::Open(
     const std::string& path) {
-  std::vector<std::string> candidates = {path};
+  std::vector<std::string> candidates = {AsPath(path)};
   if (path.empty()) candidates = Candidates();
   for (const std::string& candidate : candidates) {
     void* library = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -79,8 +79,8 @@ class OrtSession {
 
 class OnnxRuntime {
  public:
-  // The library of that path; with "", where the system and a Python
-  // environment have it. kNotFound says where it was looked for.
+  // The library of that path, which no name is: it is not looked for. With "",
+  // where the system and a Python environment have it; kNotFound says so.
   static absl::StatusOr<std::unique_ptr<OnnxRuntime>> Open(
       const std::string& path);
   OnnxRuntime(const OnnxRuntime&) = delete;

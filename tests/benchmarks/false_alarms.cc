@@ -136,8 +136,9 @@ int Main(int runs, size_t rounds) {
       Comparison comparison(kSettings[i], seed, arena, more_arena);
       const tool::BenchCase result = comparison.Measure(rounds, seed);
       for (size_t more = 0; more < kMoreCount; ++more) {
-        counts[i][more].Add(result.Judge(2 + more));
-        ratios[i][more] += result.Estimate(2 + more).ratio;
+        const tool::ArmComparison judged = result.Compare(2 + more);
+        counts[i][more].Add(judged.verdict);
+        ratios[i][more] += judged.estimate.ratio;
       }
     }
   }

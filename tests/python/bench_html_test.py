@@ -60,16 +60,10 @@ def hostile_model(folder):
 
 
 def expected_tally(report):
-    """(faster, slower, told) of a --kernel report, streaming left out where plain stores are faster."""
-    verdicts = []
-    for case in report["cases"]:
-        arms = {arm["name"]: arm for arm in case["arms"]}
-        plain = arms["fused"]["median_seconds"]
-        for arm in arms.values():
-            is_useless = arm["name"] == "fused streaming" and arm["median_seconds"] > plain * (1 + case["noise_floor"])
-            if "same_stores" in arm and not is_useless:
-                verdicts.append(arm["same_stores"]["verdict"])
-    told = [verdict for verdict in verdicts if verdict != "too few rounds"]
+    """(faster, slower, told) of a --kernel report, those left out that say nothing of fusing."""
+    verdicts = [arm["comparison"]["verdict"] for case in report["cases"] for arm in case["arms"]
+                if "comparison" in arm]
+    told = [verdict for verdict in verdicts if verdict not in ("too few rounds", "of no use")]
     return told.count("faster"), told.count("slower"), len(told)
 
 

@@ -12,13 +12,7 @@
 namespace addnorm::tool::html {
 namespace {
 
-using runtime::Interval;
-using runtime::PairedEstimate;
-using runtime::Verdict;
-
-Interval ToInterval(const Json& json) {
-  return {json.at(0).get<double>(), json.at(1).get<double>()};
-}
+constexpr const char* kNoBreak = "\u00a0";  // a space that ends no line
 
 ArmView ToArm(const Json& json) {
   ArmView arm;
@@ -29,11 +23,8 @@ ArmView ToArm(const Json& json) {
   arm.bytes = json.value("modelled_bytes", 0.0);
   arm.bandwidth = json.value("bytes_per_second", 0.0);
   arm.share_of_best = json.value("share_of_best_probe", 0.0);
-  if (const auto same = json.find("same_stores"); same != json.end()) {
-    arm.base = same->at("base").get<std::string>();
-    arm.same_stores = ToEstimate(same->at("estimate"));
-    arm.verdict = ToVerdict(same->at("verdict").get<std::string>());
-  }
+  if (const auto found = json.find("comparison"); found != json.end())
+    arm.comparison = ToComparison(arm.name, *found);
   return arm;
 }
 
@@ -41,6 +32,16 @@ std::vector<ArmView> ToArms(const Json& json) {
   std::vector<ArmView> arms;
   for (const Json& arm : json.at("arms")) arms.push_back(ToArm(arm));
   return arms;
+}
+
+std::vector<std::string> NotAsModelled(const Json& json) {
+  std::vector<std::string> found;
+  for (const Json& row : json.at("not_as_modelled")) {
+    found.push_back(fmt::format("{} is slower than {}",
+                                row.at("arm").get<std::string>(),
+                                row.at("base").get<std::string>()));
+  }
+  return found;
 }
 
 KernelView ToKernel(const Json& json) {
@@ -63,6 +64,7 @@ KernelView ToKernel(const Json& json) {
           .noise = json.at("noise_floor").get<double>(),
           .limit = text("limit"),
           .limiter = text("limiter"),
+          .not_as_modelled = NotAsModelled(json),
           .arms = ToArms(json)};
 }
 
@@ -71,7 +73,6 @@ PartView ToPart(const Json& json) {
           .rounds = json.at("rounds").get<int64_t>(),
           .calls = json.at("calls_per_epoch").get<int64_t>(),
           .noise = json.at("noise_floor").get<double>(),
-          .verdict = ToVerdict(json.at("verdict").get<std::string>()),
           .arms = ToArms(json)};
 }
 
@@ -83,26 +84,19 @@ const ArmView& Find(const std::vector<ArmView>& arms, std::string_view name) {
   return *found;
 }
 
+const ArmComparison& ComparisonOf(const ArmView& arm) {
+  ADDNORM_CHECK(arm.comparison.has_value(), "an arm without a comparison");
+  return *arm.comparison;
+}
+
 }  // namespace
-
-PairedEstimate ToEstimate(const Json& json) {
-  return {.rounds = json.at("rounds").get<size_t>(),
-          .ratio = json.at("ratio").get<double>(),
-          .sign = ToInterval(json.at("sign_interval")),
-          .bootstrap = ToInterval(json.at("bootstrap_interval"))};
-}
-
-Verdict ToVerdict(const std::string& name) {
-  for (const Verdict verdict :
-       {Verdict::kFaster, Verdict::kSlower, Verdict::kNoDifference,
-        Verdict::kNothingMeasurable}) {
-    if (runtime::VerdictName(verdict) == name) return verdict;
-  }
-  return Verdict::kTooFewRounds;
-}
 
 const ArmView& KernelView::arm(std::string_view wanted) const {
   return Find(arms, wanted);
+}
+
+const ArmComparison& KernelView::comparison(std::string_view wanted) const {
+  return ComparisonOf(arm(wanted));
 }
 
 std::string KernelView::shape() const {
@@ -110,7 +104,7 @@ std::string KernelView::shape() const {
 }
 
 std::string KernelView::name() const {
-  return fmt::format("{} {} {}", type, shape(), cache);
+  return fmt::format("{0}{3}{1}{3}{2}", type, shape(), cache, kNoBreak);
 }
 
 std::string KernelView::group() const {
@@ -129,12 +123,17 @@ const ArmView& PartView::arm(std::string_view wanted) const {
   return Find(arms, wanted);
 }
 
+const ArmComparison& PartView::fused() const {
+  return ComparisonOf(arm("fused"));
+}
+
 ModelView ViewModel(const Json& report) {
   ModelView view{.model = report.at("model").get<std::string>(),
                  .sites = report.at("sites").get<int64_t>(),
                  .fused_before = report.at("sites_fused_before").get<int64_t>(),
                  .threads = report.at("threads").get<int64_t>(),
                  .dims = {},
+                 .headline = report.at("headline").get<std::string>(),
                  .parts = {}};
   for (const Json& dim : report.at("dims"))
     view.dims += fmt::format("{}{}={}", view.dims.empty() ? "" : ", ",
@@ -142,10 +141,11 @@ ModelView ViewModel(const Json& report) {
                              dim.at("value").get<int64_t>());
   for (const Json& part : report.at("cases"))
     view.parts.push_back(ToPart(part));
-  if (view.parts.empty()) return view;
+  if (!view.parts.empty())
+    view.unfused_peak = report.at("unfused_peak_bytes").get<double>();
+  if (view.sites == 0) return view;
   view.has_same_bits = report.at("has_same_bits").get<bool>();
   view.site_share = report.at("site_share").get<double>();
-  view.unfused_peak = report.at("unfused_peak_bytes").get<double>();
   view.fused_peak = report.at("fused_peak_bytes").get<double>();
   return view;
 }

@@ -9,6 +9,7 @@
 #define ADDNORM_TOOL_HTML_BENCH_VIEW_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,7 @@
 
 #include "nlohmann/json.hpp"
 #include "runtime/paired_statistics.h"
+#include "tool/bench_comparison.h"
 
 namespace addnorm::tool::html {
 
@@ -25,13 +27,11 @@ struct ArmView {
   std::string name;
   double seconds = 0;  // median of a call
   runtime::PairedEstimate against_unfused;
+  // With its like: of --kernel, the unfused arm with the same stores.
+  std::optional<ArmComparison> comparison;
   // Of --kernel.
   bool is_probe = false;
   double bytes = 0, bandwidth = 0, share_of_best = 0;  // modelled, per second
-  // Of fused ones of --kernel: against the unfused arm with the same stores.
-  std::string base;  // "" of others
-  runtime::PairedEstimate same_stores;
-  runtime::Verdict verdict = runtime::Verdict::kTooFewRounds;
 };
 
 // One of --kernel's cases.
@@ -39,10 +39,13 @@ struct KernelView {
   std::string recipe, type, cache, clock;
   int64_t rows = 0, length = 0, threads = 1, rounds = 0, calls = 1;
   double tensor_bytes = 0, noise = 0;
-  std::string limit, limiter;  // a word or two, and a sentence
+  std::string limit, limiter;                // a word or two, and a sentence
+  std::vector<std::string> not_as_modelled;  // "fused is slower than …"
   std::vector<ArmView> arms;
 
   const ArmView& arm(std::string_view name) const;
+  // Of a fused arm, with its like.
+  const ArmComparison& comparison(std::string_view arm) const;
   double elements() const {
     return static_cast<double>(rows) * static_cast<double>(length);
   }
@@ -81,24 +84,22 @@ struct PartView {
   std::string what;
   int64_t rounds = 0, calls = 1;
   double noise = 0;
-  runtime::Verdict verdict = runtime::Verdict::kTooFewRounds;
-  std::vector<ArmView> arms;  // unfused, once more, fused
+  std::vector<ArmView> arms;  // unfused, once more, fused if there are sites
 
   const ArmView& arm(std::string_view name) const;
+  const ArmComparison& fused() const;  // with unfused
 };
 
 struct ModelView {
   std::string model;
   int64_t sites = 0, fused_before = 0, threads = 1;
   std::string dims;  // "n=3, sequence=8"
+  std::string headline;
   bool has_same_bits = false;
   double site_share = 0, unfused_peak = 0, fused_peak = 0;
-  std::vector<PartView> parts;  // none without sites
+  std::vector<PartView> parts;  // without sites the first at most
 };
 ModelView ViewModel(const Json& report);
-
-runtime::PairedEstimate ToEstimate(const Json& json);
-runtime::Verdict ToVerdict(const std::string& name);
 
 }  // namespace addnorm::tool::html
 

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A benchmark in plain words, for a reader who has nothing but the page: is
-// fusing worth it on this machine, for which shapes, and what limits it. A wash
-// is called a wash.
+// fusing worth it on this machine, for which shapes, and what limits it.
+// Verdicts are the report's: here they are counted and listed, not made.
 //
-//   const Summary summary = Summarize(KernelViews(report));
+//   const Summary summary = Summarize(ViewModel(report));
 #ifndef ADDNORM_TOOL_HTML_BENCH_WORDS_H_
 #define ADDNORM_TOOL_HTML_BENCH_WORDS_H_
 
@@ -29,22 +29,9 @@ struct Summary {
 // The beginning of a sentence.
 std::string Capitalised(std::string text);
 
-Summary Summarize(const std::vector<KernelView>& cases);
+Summary Summarize(const std::string& headline,
+                  const std::vector<KernelView>& cases);
 Summary Summarize(const ModelView& model);
-
-// A fused arm against the unfused one with the same stores.
-enum class Outcome : uint8_t {
-  kFaster,
-  kSlower,
-  kWash,
-  kTooFewRounds,
-  // Streaming, where plain stores are faster: a comparison of two bad choices.
-  kNoUse
-};
-Outcome OutcomeOf(const KernelView& result, const StoresRow& stores);
-
-// "19 % faster", "wash", "streaming loses here".
-std::string OutcomeText(const KernelView& result, const StoresRow& stores);
 
 }  // namespace addnorm::tool::html
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/paired_statistics.h"
+#include "tool/bench_comparison.h"
 #include "tool/html/svg.h"
 
 namespace addnorm::tool::html {
@@ -29,11 +29,7 @@ struct ChartText {
 
 struct RatioRow {
   std::string label;
-  runtime::PairedEstimate estimate;
-  runtime::Verdict verdict = runtime::Verdict::kTooFewRounds;
-  double noise = 0;
-  // Instead of what the verdict says; such a row is of no weight.
-  std::string words = {};
+  ArmComparison comparison;
 };
 
 struct RatioChart {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "tool/bench_result.h"
 #include "tool/html/bench_words.h"
 #include "tool/html/markup.h"
@@ -24,10 +25,7 @@ std::string Setting(const KernelView& result) {
 }
 
 RatioRow ToRow(const KernelView& result, const StoresRow& stores) {
-  const ArmView& fused = result.arm(stores.fused);
-  RatioRow row{result.name(), fused.same_stores, fused.verdict, result.noise};
-  if (OutcomeOf(result, stores) == Outcome::kNoUse) row.words = "no use";
-  return row;
+  return {result.name(), result.comparison(stores.fused)};
 }
 
 std::vector<RatioRow> ToRows(const Kernels& cases, const StoresRow& stores) {
@@ -39,8 +37,7 @@ std::vector<RatioRow> ToRows(const Kernels& cases, const StoresRow& stores) {
 std::string Described(const std::vector<RatioRow>& rows) {
   std::string text;
   for (const RatioRow& row : rows)
-    text +=
-        fmt::format("{}: {}. ", row.label, InWords(row.estimate, row.verdict));
+    text += fmt::format("{}: {}. ", row.label, InWords(row.comparison));
   return text;
 }
 
@@ -54,10 +51,12 @@ std::string RatioTable(const std::vector<RatioRow>& rows,
                        const std::string& caption) {
   TableData table{
       caption, "<>>>", {"case", "fused / unfused", "noise", "verdict"}, {}};
-  for (const RatioRow& row : rows)
-    table.rows.push_back({row.label, RatioText(row.estimate),
-                          NoiseWord(row.noise, row.estimate.rounds),
-                          std::string(runtime::VerdictName(row.verdict))});
+  for (const RatioRow& row : rows) {
+    const runtime::PairedEstimate& estimate = row.comparison.estimate;
+    table.rows.push_back({row.label, RatioText(estimate),
+                          NoiseWord(row.comparison.noise, estimate.rounds),
+                          InBrief(row.comparison)});
+  }
   return Table(table);
 }
 
@@ -97,7 +96,7 @@ std::string VerdictTable(const Kernels& cases) {
   for (const KernelView& result : cases) {
     std::vector<std::string> row = {result.name(), Setting(result)};
     for (const StoresRow& stores : kStores)
-      row.push_back(OutcomeText(result, stores));
+      row.push_back(InBrief(result.comparison(stores.fused)));
     row.push_back(result.limit);
     table.rows.push_back(std::move(row));
   }
@@ -125,6 +124,11 @@ Bar ToBar(const KernelView& result, std::string_view name,
   return bar;
 }
 
+// Its time against that of its like; "" if it has none.
+std::string LikeText(const ArmView& arm) {
+  return arm.comparison ? RatioText(arm.comparison->estimate) : "";
+}
+
 TableData ArmTable(const KernelView& result) {
   TableData table{result.name() + ", " + Setting(result),
                   "<>>>",
@@ -133,10 +137,9 @@ TableData ArmTable(const KernelView& result) {
   for (const StoresRow& stores : kStores) {
     for (const std::string_view name : {stores.unfused, stores.fused}) {
       const ArmView& arm = result.arm(name);
-      table.rows.push_back(
-          {arm.name, ShortSeconds(arm.seconds),
-           IsBase(name) ? "" : RatioText(arm.against_unfused),
-           arm.base.empty() ? "" : RatioText(arm.same_stores)});
+      table.rows.push_back({arm.name, ShortSeconds(arm.seconds),
+                            IsBase(name) ? "" : RatioText(arm.against_unfused),
+                            LikeText(arm)});
     }
   }
   return table;
@@ -148,7 +151,7 @@ std::string ArmsFigure(const KernelView& result, const std::string& id) {
                  .groups = {},
                  .band = Interval{1 / (1 + result.noise), 1 + result.noise}};
   for (const StoresRow& stores : kStores) {
-    const std::string outcome = OutcomeText(result, stores);
+    const std::string outcome = InBrief(result.comparison(stores.fused));
     chart.groups.push_back({std::string(stores.name),
                             outcome,
                             {ToBar(result, stores.unfused, "unfused"),
@@ -158,14 +161,18 @@ std::string ArmsFigure(const KernelView& result, const std::string& id) {
                     ShortSeconds(result.arm(stores.unfused).seconds),
                     ShortSeconds(result.arm(stores.fused).seconds), outcome);
   }
-  return Figure(
-      {result.name(),
-       fmt::format("{}. Limit: {}. Noise {}; {} of {}, {} time.",
-                   Setting(result), result.limiter,
-                   NoiseWord(result.noise, static_cast<size_t>(result.rounds)),
-                   Plural(result.rounds, "round"), Plural(result.calls, "call"),
-                   result.clock)},
-      Render(chart), Table(ArmTable(result)));
+  std::string caption =
+      fmt::format("{}. Limit: {}. Noise {}; {} of {}, {} time.",
+                  Setting(result), result.limiter,
+                  NoiseWord(result.noise, static_cast<size_t>(result.rounds)),
+                  Plural(result.rounds, "round"), Plural(result.calls, "call"),
+                  result.clock);
+  if (!result.not_as_modelled.empty()) {
+    caption += fmt::format(" Not as modelled: {}.",
+                           fmt::join(result.not_as_modelled, "; "));
+  }
+  return Figure({result.name(), caption}, Render(chart),
+                Table(ArmTable(result)));
 }
 
 }  // namespace
@@ -221,8 +228,9 @@ std::string RatiosContent(const Kernels& cases) {
       "Each mark is the time of the fused op over that of the unfused pair "
       "with the same kind of stores, with its 95 % interval: left of 1, fused "
       "is faster. The band is the noise of that case, what unfused shows "
-      "against itself; what lies within it is a wash. Streaming is of no use "
-      "where plain stores are faster. The axis is logarithmic.");
+      "against itself; what lies within it is not measurable. Streaming is of "
+      "no use where fused with plain stores is faster. The axis is "
+      "logarithmic.");
   for (size_t i = 0; i < settings.size(); ++i) {
     if (settings.size() > 1) content += Paragraph(settings[i].first + ":");
     content += RatioGrid(settings[i].second, i);
@@ -260,7 +268,7 @@ std::string NumbersContent(const Kernels& cases) {
            has_bytes ? Percent(arm.share_of_best) : "",
            arm.is_probe || IsBase(arm.name) ? ""
                                             : RatioText(arm.against_unfused),
-           arm.base.empty() ? "" : RatioText(arm.same_stores)});
+           LikeText(arm)});
     }
   }
   return Table(table);

@@ -21,20 +21,21 @@ std::string KernelPage(const Json& report) {
     others.push_back(
         {fmt::format("{}, {}, {}", cases[i].name(), cases[i].recipe,
                      Plural(cases[i].threads, "thread")),
-         &json});
+         &json, &json.at("arms")});
     usages.push_back(&json.at("usage"));
   }
-  Page page{.title = "What fusing Add and RMSNorm gains on this machine",
-            .summary = Summarize(cases),
-            .sections = {{"ratios", "Fused against unfused, like for like",
-                          RatiosContent(cases)},
-                         {"arms", "All arms, case by case", ArmsContent(cases)},
-                         {"sizes", "Over sizes: where the caches end",
-                          SizesContent(cases, machine)},
-                         {"roofline", "Roofline: what limits it",
-                          RooflineContent(cases, report.at("arithmetic"))},
-                         {"numbers", "All numbers", NumbersContent(cases)}},
-            .method = kKernelMethod};
+  Page page{
+      .title = "What fusing Add and RMSNorm gains on this machine",
+      .summary = Summarize(report.at("headline").get<std::string>(), cases),
+      .sections = {{"ratios", "Fused against unfused, like for like",
+                    RatiosContent(cases)},
+                   {"arms", "All arms, case by case", ArmsContent(cases)},
+                   {"sizes", "Over sizes: where the caches end",
+                    SizesContent(cases, machine)},
+                   {"roofline", "Roofline: what limits it",
+                    RooflineContent(cases, report.at("arithmetic"))},
+                   {"numbers", "All numbers", NumbersContent(cases)}},
+      .method = kKernelMethod};
   page.summary.points.push_back(UsagePoint(usages));
   for (Section& section : OtherSections(others))
     page.sections.insert(page.sections.end() - 1, std::move(section));

@@ -15,9 +15,6 @@
 namespace addnorm::tool::html {
 namespace {
 
-using runtime::PairedEstimate;
-using runtime::Verdict;
-
 // What a part is called in charts.
 std::string Label(const PartView& part) {
   return part.what == "sites" ? "sites alone" : part.what;
@@ -29,10 +26,9 @@ std::string RatiosFigure(const ModelView& model) {
                    .low = 1,
                    .high = 1};
   for (const PartView& part : model.parts) {
-    const PairedEstimate& estimate = part.arm("fused").against_unfused;
-    chart.rows.push_back({Label(part), estimate, part.verdict, part.noise});
+    chart.rows.push_back({Label(part), part.fused()});
     chart.text.description +=
-        fmt::format("{}: {}. ", Label(part), InWords(estimate, part.verdict));
+        fmt::format("{}: {}. ", Label(part), InWords(part.fused()));
   }
   Widen(chart.rows, chart.low, chart.high);
   return Figure({"Fused / unfused", chart.text.description}, Render(chart), "");
@@ -94,8 +90,9 @@ std::string MemoryFigure(const ModelView& model) {
       .band = {}};
   return Figure(
       {"Peak memory of values",
-       "Of values between nodes, without weights and inputs; ops that may "
-       "write over a dying input do, unfused ones too."},
+       "Of values, the outputs included, without weights and inputs, as “run "
+       "--plan” has it; ops that may write over a dying input do, unfused ones "
+       "too."},
       Render(chart), "");
 }
 
@@ -115,10 +112,7 @@ std::string NumbersTable(const ModelView& model) {
                   {}};
   for (const PartView& part : model.parts) {
     const bool is_sites = part.what == "sites";
-    if (is_sites && model.sites == 0) continue;
     for (const ArmView& arm : part.arms) {
-      // Without sites it is the unfused model once more.
-      if (model.sites == 0 && arm.name == "fused") continue;
       table.rows.push_back(
           {Label(part), arm.name, ShortSeconds(arm.seconds),
            is_sites
@@ -154,7 +148,8 @@ std::string ModelPage(const Json& report) {
   if (!model.parts.empty()) {
     page.sections = {{"numbers", "All numbers", NumbersTable(model)}};
     page.summary.points.push_back(UsagePoint({&report.at("usage")}));
-    for (Section& section : OtherSections({{"end to end", &report}}))
+    const Json& arms = report.at("cases").at(0).at("arms");
+    for (Section& section : OtherSections({{"end to end", &report, &arms}}))
       page.sections.insert(page.sections.end() - 1, std::move(section));
   }
   if (model.sites > 0) {
@@ -163,7 +158,7 @@ std::string ModelPage(const Json& report) {
         {"times", "Times and memory",
          Paragraph(Facts(model)) +
              Paragraph("The band is the noise, what unfused shows against "
-                       "itself; what lies within it is a wash.") +
+                       "itself; what lies within it is not measurable.") +
              Legend(BarKeys()) +
              SideBySide(RatiosFigure(model) + TimesFigure(model) +
                         MemoryFigure(model))});

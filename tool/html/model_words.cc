@@ -9,24 +9,16 @@
 namespace addnorm::tool::html {
 namespace {
 
-using runtime::Verdict;
-
-std::string Words(const PartView& part) {
-  return InWords(part.arm("fused").against_unfused, part.verdict);
-}
-
-std::string Headline(const ModelView& model) {
-  const std::string words = Words(model.parts[0]);
-  switch (model.parts[0].verdict) {
-    case Verdict::kFaster:
-      return fmt::format("Yes: end to end, the fused model is {}.", words);
-    case Verdict::kSlower:
-      return fmt::format("No: end to end, the fused model is {}.", words);
-    case Verdict::kTooFewRounds:
-      return "No verdict: too few rounds. Give it more time (--seconds).";
-    default:
-      return fmt::format("A wash: end to end, {}.", words);
-  }
+SummaryPoint InputsPoint(const ModelView& model) {
+  const std::string threads = Plural(model.threads, "thread");
+  return {
+      "For which inputs",
+      model.dims.empty()
+          ? fmt::format("Of the model’s own shapes, which are fixed, on {}.",
+                        threads)
+          : fmt::format("{}, on {}. Other sizes have other shares: --dim "
+                        "NAME=N measures them.",
+                        model.dims, threads)};
 }
 
 SummaryPoint MemoryPoint(const ModelView& model) {
@@ -49,21 +41,16 @@ SummaryPoint MemoryPoint(const ModelView& model) {
 }  // namespace
 
 Summary Summarize(const ModelView& model) {
-  if (model.parts.empty())
-    return {"Nothing to fuse: no residual Add with an RMSNorm in this model.",
-            {}};
-  if (model.sites == 0)
-    return {
-        "Nothing to fuse: no residual Add with an RMSNorm in this model, "
-        "which was measured beside others.",
-        {}};
+  if (model.parts.empty()) return {model.headline, {}};
+  if (model.sites == 0) return {model.headline, {InputsPoint(model)}};
   const PartView &whole = model.parts[0], &sites = model.parts[1];
-  Summary summary{.headline = Headline(model), .points = {}};
+  Summary summary{.headline = model.headline, .points = {}};
   auto& points = summary.points;
   points.push_back(
       {"The sites alone",
        fmt::format("In {} (a residual Add and its RMSNorm each), fused: {}.",
-                   Plural(model.sites, "site"), Words(sites))});
+                   Plural(model.sites, "site"), InWords(sites.fused()))});
+  points.push_back(InputsPoint(model));
   points.push_back(
       {"What limits it",
        fmt::format("The sites take {:.2g} % of the unfused run. Fusing cannot "
@@ -79,7 +66,7 @@ Summary Summarize(const ModelView& model) {
     points.push_back(
         {"Note", Capitalised(CameFusedText(model.fused_before)) + "."});
   points.push_back(MemoryPoint(model));
-  if (whole.verdict == Verdict::kTooFewRounds) {
+  if (whole.fused().verdict == runtime::Verdict::kTooFewRounds) {
     points.push_back(
         {"How sure", fmt::format("Not at all: {} make no interval.",
                                  Plural(whole.rounds, "round"))});
@@ -89,7 +76,7 @@ Summary Summarize(const ModelView& model) {
       {"How sure",
        fmt::format("Unfused timed against itself differs by {:.1f} % (A/A, the "
                    "noise); a difference counts only where it is larger and "
-                   "its 95 % interval lies on one side of 1. {}.",
+                   "its 95 % interval lies on one side of 1 ({}).",
                    100 * whole.noise, Plural(whole.rounds, "round"))});
   return summary;
 }

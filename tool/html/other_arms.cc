@@ -3,26 +3,25 @@
 #include "tool/html/other_arms.h"
 
 #include "passes/ir/printable.h"
-#include "tool/bench_result.h"
 #include "tool/html/markup.h"
 #include "tool/machine_usage.h"
 
 namespace addnorm::tool::html {
 namespace {
 
-std::vector<std::string> ToRow(const std::string& where, const Json& other) {
-  const auto text = [&](const char* key) {
-    return ir::Printable(other.at(key).get<std::string>());
+// `arms` are those of the same case.
+std::vector<std::string> ToRow(const std::string& where, const Json& other,
+                               const Json& arms) {
+  const auto text = [](const Json& json) {
+    return ir::Printable(json.get<std::string>());
   };
-  const std::string name = text("name"), base = text("base");
-  std::vector<std::string> row = {name, where, text("results")};
-  if (base == name) {
-    row.resize(5);
-    return row;
+  std::vector<std::string> row = {text(other.at("name")), where,
+                                  text(other.at("results")), "", ""};
+  const Json& arm = arms.at(other.at("arm").get<size_t>());
+  if (const auto found = arm.find("comparison"); found != arm.end()) {
+    row[3] = text(found->at("base"));
+    row[4] = found->at("words").get<std::string>();
   }
-  row.push_back(base);
-  row.push_back(InWords(ToEstimate(other.at("against_base")),
-                        ToVerdict(other.at("verdict").get<std::string>())));
   return row;
 }
 
@@ -37,7 +36,7 @@ std::vector<Section> OtherSections(const std::vector<OthersOf>& cases) {
   std::string not_run;
   for (const OthersOf& one : cases) {
     for (const Json& other : one.json->at("others"))
-      table.rows.push_back(ToRow(one.name, other));
+      table.rows.push_back(ToRow(one.name, other, *one.arms));
     for (const Json& reason : one.json->at("not_run"))
       not_run +=
           Paragraph("Not run" + (one.name.empty() ? "" : ", " + one.name) +

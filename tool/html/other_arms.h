@@ -18,11 +18,12 @@
 
 namespace addnorm::tool::html {
 
-// Where "others" and "not_run" are, and what the page calls it ("" if there is
-// but one).
+// Where "others" and "not_run" are, and the "arms" of their case; what the page
+// calls it ("" if there is but one).
 struct OthersOf {
   std::string name;
   const Json* json;
+  const Json* arms;
 };
 
 // One section with a table, and what did not run; none without others.

@@ -19,7 +19,7 @@ constexpr double kTop = 8;
 constexpr double kRow = 20;
 constexpr double kAxis = 34;
 constexpr double kGap = 8;
-constexpr double kWords = 80;  // "12 % faster" at the right
+constexpr double kWords = 96;  // "not measurable" at the right
 constexpr double kMostLabel = 150;
 constexpr double kTickGap = 30;
 // Beyond these an axis would show nothing but itself.
@@ -36,37 +36,24 @@ constexpr Look kLooks[] = {
     {Verdict::kSlower, "unfused", Shape::kDiamond},
     {Verdict::kNoDifference, "wash", Shape::kSquare},
     {Verdict::kNothingMeasurable, "wash", Shape::kSquare},
+    {Verdict::kOfNoUse, "wash", Shape::kSquare},
     {Verdict::kTooFewRounds, "wash", Shape::kSquare},
 };
 
-const Look& LookOf(const RatioRow& row) {
-  const Verdict verdict =
-      row.words.empty() ? row.verdict : Verdict::kNothingMeasurable;
+const Look& LookOf(Verdict verdict) {
   return *std::find_if(
       std::begin(kLooks), std::end(kLooks),
       [&](const Look& look) { return look.verdict == verdict; });
 }
 
-std::string Words(const RatioRow& row) {
-  if (!row.words.empty()) return row.words;
-  const double percent = 100 * (1 - row.estimate.ratio);
-  switch (row.verdict) {
-    case Verdict::kFaster:
-      return fmt::format("{:.0f} % faster", percent);
-    case Verdict::kSlower:
-      return fmt::format("{:.0f} % slower", -percent);
-    case Verdict::kTooFewRounds:
-      return "too few";
-    default:
-      return "wash";
-  }
-}
-
 std::string Tip(const RatioRow& row) {
-  const std::string start = row.label + ": " + RatioText(row.estimate);
-  if (row.verdict == Verdict::kTooFewRounds) return start + ", too few rounds";
-  return fmt::format("{}, noise {:.1f} %, {}", start, 100 * row.noise,
-                     runtime::VerdictName(row.verdict));
+  const ArmComparison& comparison = row.comparison;
+  const std::string start =
+      row.label + ": " + RatioText(comparison.estimate) + ", ";
+  if (comparison.verdict == Verdict::kTooFewRounds)
+    return start + InBrief(comparison);
+  return fmt::format("{}noise {:.1f} %, {}", start, 100 * comparison.noise,
+                     InBrief(comparison));
 }
 
 double LabelWidth(const RatioChart& chart) {
@@ -104,17 +91,18 @@ void DrawAxis(Svg& svg, const Scale& x, const Box& plot) {
 
 void DrawRow(Svg& svg, const RatioRow& row, const Scale& x, double y,
              double right) {
-  const Look& look = LookOf(row);
-  const Interval interval = row.estimate.Widest();
+  const runtime::PairedEstimate& estimate = row.comparison.estimate;
+  const Look& look = LookOf(row.comparison.verdict);
+  const Interval interval = estimate.Widest();
   svg.Text("label", {0, y + 4}, Anchor::kStart,
            Shorten(row.label, static_cast<size_t>(kMostLabel / kCharacter)));
-  if (row.estimate.rounds > 0) {
-    if (row.estimate.rounds >= runtime::kLeastRounds)
+  if (estimate.rounds > 0) {
+    if (estimate.rounds >= runtime::kLeastRounds)
       svg.Whisker(fmt::format("whisker {}", look.classes), x.At(interval.low),
                   x.At(interval.high), y);
-    svg.Mark(look.classes, look.shape, {x.At(row.estimate.ratio), y}, Tip(row));
+    svg.Mark(look.classes, look.shape, {x.At(estimate.ratio), y}, Tip(row));
   }
-  svg.Text("value", {right, y + 4}, Anchor::kEnd, Words(row));
+  svg.Text("value", {right, y + 4}, Anchor::kEnd, InBrief(row.comparison));
 }
 
 }  // namespace
@@ -123,8 +111,8 @@ void Widen(const std::vector<RatioRow>& rows, double& low, double& high) {
   low = std::min(low, 0.9);
   high = std::max(high, 1.1);
   for (const RatioRow& row : rows) {
-    const Interval interval = row.estimate.Widest();
-    const double noise = 1 + std::min(row.noise, 1.0);
+    const Interval interval = row.comparison.estimate.Widest();
+    const double noise = 1 + std::min(row.comparison.noise, 1.0);
     for (const double value : {interval.low, interval.high, noise, 1 / noise}) {
       if (!std::isfinite(value) || value <= 0) continue;
       low = std::clamp(value * 0.97, kLowest, low);
@@ -145,7 +133,7 @@ std::string Render(const RatioChart& chart) {
   svg.Rect("plot", plot);
   double y = plot.y + kRow / 2;
   for (const RatioRow& row : chart.rows) {
-    const double noise = 1 + std::min(row.noise, 1e3);
+    const double noise = 1 + std::min(row.comparison.noise, 1e3);
     const double left = x.At(1 / noise);
     svg.Rect("band", {left, y - kRow / 2, x.At(noise) - left, kRow});
     y += kRow;
