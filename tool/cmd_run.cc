@@ -252,7 +252,11 @@ float4), u1 or i1 (4 and 2 bits, one element a byte). To read and write them:
   np.save("x.npy", np.asarray(x, ml_dtypes.bfloat16))
 
 A value that is not of the declared element type is an error, as in ONNX; one of
-another shape than declared is a warning.)";
+another shape than declared is a warning.
+
+A run takes as long as the model asks for; Ctrl-C ends it at once, 'timeout 60
+onnx-addnorm run ...' after a minute. Memory that the machine does not have is
+refused (exit 4).)";
 
 }  // namespace
 

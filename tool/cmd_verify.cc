@@ -226,7 +226,10 @@ Verdicts: proven (same structure: equal for all inputs), equal on what was run
 (exit 0, with --require-proof 1), different (1), not comparable (3). There is no
 tolerance unless --max-ulp or --max-abs gives one: within each limit that is
 given, "different" is exit 0, and said to be not bit-exact; with --require-proof
-it stays 1.)";
+it stays 1.
+
+Runs take as long as the models ask for; Ctrl-C ends them at once.
+--structure-only runs nothing.)";
 
 }  // namespace
 
