@@ -4,11 +4,12 @@
 
 Memory: one line and exit 4, with nothing allocated. Time: runs are unlimited,
 but end with the signal that ends them, and calls that expand to years are
-refused.
+refused. Crowds (crowds.py): time that grows with the model, not with its square.
 """
 
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import tempfile
@@ -18,8 +19,11 @@ import unittest
 import onnx.parser
 
 import addnorm
+import crowds
 
 HEAD = '<ir_version: 8, opset_import: ["" : 18, "my" : 1]> '
+CROWD = 20_000
+MOST_SECONDS = 20.0  # of CPU, for a crowd; what is quadratic takes minutes
 MOST_SIGNAL_SECONDS = 1.0  # a loaded machine's; 0.01 are usual
 
 
@@ -115,6 +119,23 @@ class BoundsTest(unittest.TestCase):
         path = self.save("""g (float[1] x) => (y) <int64[2] n = {20000, 20000}> {
             a = ConstantOfShape(n) y = MatMul(a, a) }""")
         self.ends_at_once("run", path, "--outputs", self.folder / "out")
+
+    # ---- crowds
+
+    def seconds(self, *arguments):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = addnorm.run(*arguments)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    def test_time_grows_with_crowds_and_not_with_their_square(self):
+        path, fused = self.folder / "m.onnx", self.folder / "fused.onnx"
+        for name, make in crowds.CROWDS.items():
+            path.write_bytes(make(CROWD).SerializeToString())
+            for command in (["optimize", path, fused, "--force"], ["inspect", path], ["verify", path, fused]):
+                with self.subTest(f"{command[0]}: {name}"):
+                    self.assertLess(self.seconds(*command), MOST_SECONDS)
 
 
 if __name__ == "__main__":
