@@ -28,6 +28,7 @@
 #include "tool/false_declarations.h"
 #include "tool/fusion.h"
 #include "tool/npy.h"
+#include "tool/option_checks.h"
 #include "tool/progress.h"
 #include "tool/run_inputs.h"
 #include "tool/run_report.h"
@@ -270,11 +271,13 @@ RunFunction AddRun(CLI::App& app) {
   app.add_option("--inputs", options->inputs,
                  "Folder with input_N.pb or NAME.npy; what is not there is\n"
                  "generated")
-      ->option_text("DIR");
+      ->option_text("DIR")
+      ->check(NotEmpty());
   auto* outputs =
       app.add_option("--outputs", options->outputs,
                      "Write the outputs there; else their statistics are shown")
-          ->option_text("DIR");
+          ->option_text("DIR")
+          ->check(NotEmpty());
   app.add_option("--format", options->format,
                  "Of the outputs: pb (output_N.pb, default) or npy (NAME.npy;\n"
                  "bfloat16 and float8 as bits, see --help)")
@@ -283,14 +286,15 @@ RunFunction AddRun(CLI::App& app) {
       ->needs(outputs);
   app.add_flag("--force", options->force, "Replace outputs that exist");
   app.add_option("--seed", options->seed, "Of generated inputs (default: 0)")
-      ->option_text("N");
+      ->option_text("N")
+      ->transform(WholeNumber(0, UINT64_MAX));
   app.add_option("--dim", options->dims,
                  "A symbolic dimension of generated inputs; can be repeated")
       ->option_text("NAME=N")
       ->take_all();
   app.add_option("--threads", options->threads, "Default: all cores")
       ->option_text("N")
-      ->check(CLI::Range(1, kMostThreads));
+      ->transform(WholeNumber(1, kMostThreads));
   AddSimdOption(app, options->simd);
   app.add_flag("--profile", options->profile,
                "Time of each operator and of the slowest nodes");

@@ -3,7 +3,6 @@
 //
 // verify A B: is B exactly A?
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "spdlog/spdlog.h"
 #include "tool/commands.h"
 #include "tool/fusion.h"
+#include "tool/option_checks.h"
 #include "tool/reduce.h"
 #include "tool/run_inputs.h"
 #include "tool/simd_option.h"
@@ -155,13 +155,18 @@ void NoteReduction(const absl::Status& status, const Options& options,
 }
 
 // What was asked for and not done, though there is a verdict.
-void WarnOfInputs(const Verification& done, const Options& options,
-                  Answer& answer) {
-  if (options.inputs.empty() || options.structure_only ||
-      !done.rounds.empty() || done.verdict == Verdict::kNotComparable)
+void WarnOfRun(const Verification& done, const Options& options,
+               Answer& answer) {
+  if (options.structure_only || done.verdict == Verdict::kNotComparable) return;
+  std::string warning;
+  if (done.rounds.empty() && !options.inputs.empty()) {
+    warning =
+        fmt::format("the given inputs could not be run: {}", done.run_reason);
+  } else if (!done.rounds.empty() && !done.has_words()) {
+    warning = fmt::format("the run shows nothing: {}", done.run_reason);
+  } else {
     return;
-  const std::string warning =
-      fmt::format("the given inputs could not be run: {}", done.run_reason);
+  }
   spdlog::warn("{}", warning);
   answer.json["warnings"] = {warning};
 }
@@ -195,21 +200,12 @@ absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   Answer answer;
   answer.text = ToText(done, names, session.terminal);
   answer.json = ToJson(done, names);
-  WarnOfInputs(done, options, answer);
+  WarnOfRun(done, options, answer);
   Judge(done, options, answer);
   if (!options.reduce.empty() && done.verdict == Verdict::kDifferent)
     NoteReduction(Reduce(a, b ? *b : a, done, request.inputs, options.reduce),
                   options, answer);
   return answer;
-}
-
-// "" for a finite number from 0 on; CLI11's own check takes NaN.
-std::string CheckLimit(const std::string& text) {
-  double limit = 0;
-  if (CLI::detail::lexical_cast(text, limit) && std::isfinite(limit) &&
-      limit >= 0)
-    return "";
-  return fmt::format("{} is not a number from 0 on", ir::Printable(text));
 }
 
 constexpr const char* kExamples = R"(Examples:
@@ -243,9 +239,11 @@ RunFunction AddVerify(CLI::App& app) {
       ->option_text(" ");
   app.add_option("--inputs", options->inputs,
                  "Folder with input_N.pb or NAME.npy; else they are generated")
-      ->option_text("DIR");
+      ->option_text("DIR")
+      ->check(NotEmpty());
   app.add_option("--seed", options->seed, "Of generated inputs (default: 0)")
-      ->option_text("N");
+      ->option_text("N")
+      ->transform(WholeNumber(0, UINT64_MAX));
   app.add_option("--dim", options->dims,
                  "A symbolic dimension of generated inputs; can be repeated")
       ->option_text("NAME=N")
@@ -255,21 +253,21 @@ RunFunction AddVerify(CLI::App& app) {
                  "sizes, the third on small numbers, where epsilon counts;\n"
                  "with --inputs always 1")
       ->option_text("N")
-      ->check(CLI::Range(1, 1000));
+      ->transform(WholeNumber(1, 1000));
   app.add_option("--threads", options->threads, "Default: all cores")
       ->option_text("N")
-      ->check(CLI::Range(1, kMostThreads));
+      ->transform(WholeNumber(1, kMostThreads));
   AddSimdOption(app, options->simd);
   auto* max_ulp =
       app.add_option(
              "--max-ulp", options->max_ulps,
              "Allow results to differ by so many units in the last place")
           ->option_text("N")
-          ->check(CLI::Range(int64_t{0}, int64_t{1} << 62));
+          ->transform(WholeNumber(0, uint64_t{1} << 62));
   auto* max_abs = app.add_option("--max-abs", options->max_abs,
                                  "Allow results to differ by so much")
                       ->option_text("X")
-                      ->check(CheckLimit);
+                      ->check(NumberFromZero());
   app.add_flag("--strict-nan", options->strict_nan,
                "What may change payloads of NaN is a difference: swapped\n"
                "operands of Add or Mul");
@@ -279,7 +277,8 @@ RunFunction AddVerify(CLI::App& app) {
          "--reduce", options->reduce,
          "On a difference, write the smallest models that show it, and\n"
          "their inputs, to a new folder")
-      ->option_text("DIR");
+      ->option_text("DIR")
+      ->check(NotEmpty());
   // Limits are of results, and there are none.
   app.add_flag("--structure-only", options->structure_only, "Run nothing")
       ->excludes(max_ulp)

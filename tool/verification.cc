@@ -293,6 +293,9 @@ absl::Status Verifier::CompareRuns() {
     return absl::OkStatus();
   }
   const absl::Status status = RunRounds();
+  if (status.ok() && !result_.has_words() &&
+      result_.difference.mismatch.empty())
+    result_.run_reason = "nothing was compared: the outputs have no elements";
   if (!IsOfModel(status)) return status;
   const Failure failure = ToFailure(status);
   result_.run_reason = failure.error;
@@ -320,8 +323,7 @@ Verdict Verifier::Decide() const {
        std::any_of(result_.structure.differences.begin(),
                    result_.structure.differences.end(), is_interface)))
     return Verdict::kDifferent;
-  return result_.rounds.empty() ? Verdict::kNotComparable
-                                : Verdict::kEqualOnRuns;
+  return result_.has_words() ? Verdict::kEqualOnRuns : Verdict::kNotComparable;
 }
 
 }  // namespace

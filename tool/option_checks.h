@@ -1,0 +1,32 @@
+// Copyright the onnx-addnorm authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What options must be given, where CLI11 takes more: to it "" is a folder, 010
+// is eight, 0x10 and NaN are numbers.
+//
+// Not what values mean together; that is the commands' own.
+//
+//   app.add_option("--inputs", folder)->check(NotEmpty());
+//   app.add_option("--rounds", rounds)->transform(WholeNumber(1, 1000));
+#ifndef ADDNORM_TOOL_OPTION_CHECKS_H_
+#define ADDNORM_TOOL_OPTION_CHECKS_H_
+
+#include <cstdint>
+
+#include "CLI/App.hpp"
+
+namespace addnorm::tool {
+
+// "" is mostly a variable that a script forgot to set.
+CLI::Validator NotEmpty();
+
+// Decimal digits. To be given to transform(): what it lets pass is rewritten so
+// that CLI11 cannot read it otherwise.
+CLI::Validator WholeNumber(uint64_t least, uint64_t most);
+
+// A finite decimal number from 0 on: "0.5", "1e-30".
+CLI::Validator NumberFromZero();
+
+}  // namespace addnorm::tool
+
+#endif  // ADDNORM_TOOL_OPTION_CHECKS_H_
