@@ -22,8 +22,8 @@ import addnorm
 import crowds
 
 HEAD = '<ir_version: 8, opset_import: ["" : 18, "my" : 1]> '
-CROWD = 20_000
-MOST_SECONDS = 20.0  # of CPU, for a crowd; what is quadratic takes minutes
+CROWD = 5_000
+MOST_SECONDS = 10.0  # of CPU, for a crowd: up to 2 are usual; what is quadratic takes more
 MOST_SIGNAL_SECONDS = 1.0  # a loaded machine's; 0.01 are usual
 
 
