@@ -11,6 +11,21 @@
 #include "passes/operators.h"
 
 namespace addnorm::passes {
+namespace {
+
+// As the graph has them, each once.
+void SortByOrder(std::vector<ir::Node*>& nodes) {
+  std::sort(
+      nodes.begin(), nodes.end(),
+      [](const ir::Node* a, const ir::Node* b) { return a->order < b->order; });
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+}
+
+bool Has(const std::vector<SlotId>& slots, SlotId wanted) {
+  return std::find(slots.begin(), slots.end(), wanted) != slots.end();
+}
+
+}  // namespace
 
 void NormSearch::Undo(const Mark& mark) {
   slots_.resize(mark.slots);
@@ -96,7 +111,7 @@ bool NormSearch::SolveOperator(const Goal& goal, const Agenda& rest) {
                 "a variant row's node reads nothing that is bound");
   const bool is_first = operators_.empty();
   const std::vector<ir::Node*> candidates =
-      is_first ? std::vector<ir::Node*>{head_} : ReadersThroughCasts(bound);
+      is_first ? std::vector<ir::Node*>{head_} : Candidates(goal, bound, rest);
 
   bool has_candidate = false;
   for (ir::Node* node : candidates) {
@@ -131,7 +146,8 @@ bool NormSearch::TryNode(const Goal& goal, ir::Node* node, bool swapped,
   return false;
 }
 
-std::vector<ir::Node*> NormSearch::ReadersThroughCasts(ir::Value* value) const {
+std::vector<ir::Node*> NormSearch::ReadersThroughCasts(ir::Value* value,
+                                                       size_t most) const {
   std::vector<ir::Node*> readers;
   std::vector<ir::Value*> front{value};
   for (int depth = 0; depth <= kMaxCasts && !front.empty(); ++depth) {
@@ -140,17 +156,44 @@ std::vector<ir::Node*> NormSearch::ReadersThroughCasts(ir::Value* value) const {
       for (const ir::Use& use : v->uses()) {
         if (use.node->graph() != graph_) continue;
         readers.push_back(use.node);
+        if (readers.size() > most) return readers;
         if (use.index == 0 && IsFloatCast(model_, *use.node))
           next.push_back(use.node->output(0));
       }
     }
     front = std::move(next);
   }
-  std::sort(
-      readers.begin(), readers.end(),
-      [](const ir::Node* a, const ir::Node* b) { return a->order < b->order; });
-  readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+  SortByOrder(readers);
   return readers;
+}
+
+// Where thousands of norms read one x, each of them would try all the others'
+// readers. But what the result is combined with belongs to the norm alone: only
+// nodes that lead to a reader of that can do.
+std::vector<ir::Node*> NormSearch::Candidates(const Goal& goal,
+                                              ir::Value* bound,
+                                              const Agenda& rest) const {
+  constexpr size_t kFewReaders = 64;
+  std::vector<ir::Node*> few = ReadersThroughCasts(bound, kFewReaders);
+  if (few.size() <= kFewReaders) return few;
+  const auto combined =
+      rest.empty() ? std::vector<SlotId>() : rest.back().inputs;
+  const auto other =
+      std::find_if(combined.begin(), combined.end(),
+                   [&](SlotId slot) { return slots_[slot].value != nullptr; });
+  if (other == combined.end() || !Has(combined, goal.output))
+    return ReadersThroughCasts(bound);
+  std::vector<ir::Node*> candidates;
+  for (const ir::Node* reader : ReadersThroughCasts(slots_[*other].value)) {
+    for (ir::Value* operand : reader->inputs()) {
+      if (operand == nullptr) continue;
+      ir::Node* producer = StripCasts(operand)->producer();
+      if (producer != nullptr && producer->graph() == graph_)
+        candidates.push_back(producer);
+    }
+  }
+  SortByOrder(candidates);
+  return candidates;
 }
 
 std::optional<size_t> NormSearch::RankOf(const ir::Value* value) {

@@ -15,6 +15,7 @@
 #define ADDNORM_PASSES_NORM_SEARCH_H_
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -130,6 +131,7 @@ class NormSearch {
   bool CheckShared(const ir::Node& cast);
   bool CheckNarrowed(const ir::Node& cast);
   bool CheckWidened(const ir::Node& cast);
+  bool FailOfReaders(const ir::Value& value);
   bool IsCastOfX(const ir::Node& node) const;
   ir::Node* TrailingCast(const ir::Value& y) const;
   void TakeIdentitiesOfTypes();
@@ -138,7 +140,12 @@ class NormSearch {
   // x, or a value made inside.
   bool IsOfNorm(const ir::Value& value) const;
 
-  std::vector<ir::Node*> ReadersThroughCasts(ir::Value* value) const;
+  // Without `most`, all; else no more than it and one, in any order.
+  std::vector<ir::Node*> ReadersThroughCasts(ir::Value* value,
+                                             size_t most = SIZE_MAX) const;
+  // Nodes that the goal may be: readers of what is bound.
+  std::vector<ir::Node*> Candidates(const Goal& goal, ir::Value* bound,
+                                    const Agenda& rest) const;
   std::optional<size_t> RankOf(const ir::Value* value);
   const std::optional<ir::Shape>& ShapeOfX();
   NormMatch Failed();

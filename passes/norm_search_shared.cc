@@ -74,6 +74,10 @@ void Readers::AddInCall(const ir::Function& callee, size_t index) {
   --depth_;
 }
 
+// A sum, or a Cast of one, that more nodes read is no model's: each norm of it
+// would look at all of them.
+constexpr size_t kMostReaders = 1024;
+
 // True if the operator gets a Cast in front, so that it is not one that keeps
 // the rounding of what it reads. Others may have a float16 kernel.
 bool LacksFloat16Kernel(const ir::Node& node) {
@@ -90,12 +94,18 @@ bool NormSearch::CheckShared(const ir::Node& cast) {
                                                 : CheckWidened(cast);
 }
 
+bool NormSearch::FailOfReaders(const ir::Value& value) {
+  return Fail("'{}' is read by {} nodes, too many to tell how each rounds it",
+              value.name(), value.uses().size());
+}
+
 // The Cast and its copy must round for as many operators as the Cast alone.
 bool NormSearch::CheckNarrowed(const ir::Node& cast) {
   const DataType from = cast.input(0)->type.element;
   if (from == DataType::kFloat16) return true;
   if (from == DataType::kUndefined) needs_type_ = true;
   const ir::Value& half = *cast.output(0);
+  if (half.uses().size() > kMostReaders) return FailOfReaders(half);
   Readers inside(model_);
   Readers outside(model_);
   for (const ir::Use& use : half.uses()) {
@@ -128,6 +138,7 @@ bool NormSearch::CheckWidened(const ir::Node& cast) {
       sum.type.element != DataType::kFloat16) {
     return true;
   }
+  if (sum.uses().size() > kMostReaders) return FailOfReaders(sum);
   const auto is_unrounded = [&](const ir::Use& use) {
     const bool is_cast =
         use.node->Is("", "Cast") || use.node->Is("", "CastLike");

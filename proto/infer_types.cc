@@ -182,6 +182,23 @@ class Expansions {
   absl::flat_hash_map<const ir::Function*, uint64_t> counts_;
 };
 
+// Inference gives each inner graph a copy of all names of the graphs around it.
+// So many take it about two seconds.
+constexpr uint64_t kMaxCopiedNames = 100'000'000;
+
+uint64_t CopiedNames(ir::Model& model) {
+  absl::flat_hash_map<const ir::Graph*, uint64_t> names;
+  uint64_t copied = 0;
+  // Outer graphs come before inner ones.
+  for (const ir::Graph* graph : model.AllGraphs()) {
+    const uint64_t outer =
+        graph->outer() == nullptr ? 0 : names[graph->outer()];
+    copied += outer;
+    names[graph] = outer + graph->values().size();
+  }
+  return copied;
+}
+
 // Graphs of the skeleton and of the IR that are the same.
 using Pair = std::pair<onnx::GraphProto*, ir::Graph*>;
 
@@ -232,6 +249,11 @@ absl::Status InferTypes(const ModelFile& file, ir::Model& model) {
         fmt::format("{}: functions call each other more than {} times: types "
                     "are not inferred",
                     file.name(), kMaxExpansions));
+  }
+  if (CopiedNames(model) > kMaxCopiedNames) {
+    return absl::UnimplementedError(fmt::format(
+        "{}: too many graphs are in large ones: types are not inferred",
+        file.name()));
   }
   google::protobuf::Arena arena;
   auto* skeleton =

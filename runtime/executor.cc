@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "passes/ir/expanded_size.h"
 #include "passes/ir/printable.h"
 #include "passes/ir/status_macros.h"
 #include "runtime/float_environment.h"
@@ -23,6 +24,29 @@ constexpr size_t kShownCalls = 3;
 absl::Status WithContext(const absl::Status& status, std::string_view where) {
   return {status.code(),
           fmt::format("{}: {}", where, std::string(status.message()))};
+}
+
+// Nodes of a model with its calls expanded: more than any that is meant to end.
+constexpr int64_t kMostExpanded = 10'000'000;
+
+// A few functions that each call the next one twice would run for years.
+absl::Status CheckExpandedSize(const ir::Model& model) {
+  ir::ExpandedSizes sizes(model);
+  const int64_t all = sizes.Of(model.graph);
+  if (all <= kMostExpanded) return absl::OkStatus();
+  std::string where = "the model";
+  int64_t size = all;
+  // Callees are smaller: the smallest one is what to look at.
+  for (const ir::Function& function : model.functions) {
+    const int64_t own = sizes.Of(function);
+    if (own <= kMostExpanded || own > size) continue;
+    size = own;
+    where = fmt::format("function '{}::{}'", ir::Printable(function.domain),
+                        ir::Printable(function.name));
+  }
+  return OpContext::Invalid(
+      "{}: calls expand to {}{} nodes, expected at most {}", where,
+      size == ir::ExpandedSizes::kMost ? "at least " : "", size, kMostExpanded);
 }
 
 bool Accepts(const ir::TensorType& declared, const Tensor& tensor) {
@@ -89,6 +113,7 @@ Executor::Executor(const ir::Model& model, const ExecutorOptions& options)
 
 absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
     const ir::Model& model, const ExecutorOptions& options) {
+  RETURN_IF_ERROR(CheckExpandedSize(model));
   std::unique_ptr<Executor> executor(new Executor(model, options));
   ASSIGN_OR_RETURN(executor->plan_, MakeGraphPlan(model.graph));
   return executor;

@@ -51,7 +51,8 @@ struct ExecutorOptions {
 
 class Executor {
  public:
-  // The model must outlive it.
+  // The model must outlive it. kInvalidArgument where calls of functions expand
+  // to so many nodes that no run would end.
   static absl::StatusOr<std::unique_ptr<Executor>> Create(
       const ir::Model& model, const ExecutorOptions& options = {});
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "passes/ir/printable.h"
 #include "passes/ir/status_macros.h"
 
 namespace addnorm::runtime {
@@ -58,6 +59,14 @@ const Tensor* OpContext::Donor(size_t output, size_t bytes) const {
   return nullptr;
 }
 
+absl::Status OpContext::OfOutput(size_t i, const absl::Status& status) const {
+  const ir::Value* value = node_.output(i);
+  if (value == nullptr) return status;
+  return {status.code(),
+          fmt::format("output '{}': {}", ir::Printable(value->name()),
+                      std::string(status.message()))};
+}
+
 absl::StatusOr<Tensor*> OpContext::Output(size_t i, ir::DataType type,
                                           Dims dims) {
   if (i >= outputs_.size()) outputs_.resize(i + 1);
@@ -68,8 +77,10 @@ absl::StatusOr<Tensor*> OpContext::Output(size_t i, ir::DataType type,
     outputs_[i] = donor->WithType(type, std::move(dims));
     return &outputs_[i];
   }
-  ASSIGN_OR_RETURN(outputs_[i],
-                   Tensor::Create(type, std::move(dims), resources_.meter));
+  absl::StatusOr<Tensor> made =
+      Tensor::Create(type, std::move(dims), resources_.meter);
+  if (!made.ok()) return OfOutput(i, made.status());
+  outputs_[i] = *std::move(made);
   return &outputs_[i];
 }
 

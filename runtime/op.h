@@ -141,6 +141,8 @@ class OpContext {
       return f.template operator()<T>();
     }
   }
+  // The error, with the name of the output that it is about.
+  absl::Status OfOutput(size_t i, const absl::Status& status) const;
   // The operand whose buffer output i may have, nullptr if none.
   const Tensor* Donor(size_t output, size_t bytes) const;
 

@@ -2,14 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tensor.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "passes/ir/status_macros.h"
+#include "runtime/memory_bound.h"
 
 namespace addnorm::runtime {
 namespace {
@@ -23,6 +26,52 @@ constexpr size_t kAlignment = 64;
 void* Allocate(size_t bytes) {
   if (bytes > SIZE_MAX - kAlignment) return nullptr;
   return std::aligned_alloc(kAlignment, (bytes / kAlignment + 1) * kAlignment);
+}
+
+// What a tensor takes beside its elements, about: the buffer's rounding and its
+// count of owners, dims, the tensor itself. So many small ones count too.
+constexpr size_t kTensorBytes = 256;
+
+// Frees the memory, and says so to those who count it.
+std::shared_ptr<void> Counted(void* memory, size_t bytes,
+                              std::shared_ptr<MemoryMeter> meter) {
+  if (meter != nullptr) meter->Add(bytes);
+  return std::shared_ptr<void>(
+      memory, [meter = std::move(meter), bytes](void* p) {
+        std::free(p);
+        if (meter != nullptr) meter->Remove(bytes);
+        MemoryBound::OfProcess().Give(bytes + kTensorBytes);
+      });
+}
+
+// Without overflow: what a size_t has no number for is more than there is.
+size_t WithTensorBytes(size_t bytes) {
+  return bytes + std::min(kTensorBytes, SIZE_MAX - bytes);
+}
+
+absl::Status NoMemory(ir::DataType type, const Dims& dims,
+                      std::string_view why) {
+  return absl::ResourceExhaustedError(fmt::format(
+      "no memory for {}{}: {}", ir::DataTypeName(type), ToString(dims), why));
+}
+
+// The bytes of the elements.
+absl::StatusOr<size_t> BytesOf(ir::DataType type, const Dims& dims) {
+  const size_t size = ElementSize(type);
+  if (size == 0) {
+    return absl::UnimplementedError(fmt::format(
+        "tensors of type {} are not supported", ir::DataTypeName(type)));
+  }
+  if (std::any_of(dims.begin(), dims.end(), [](int64_t d) { return d < 0; })) {
+    return absl::InvalidArgumentError(
+        fmt::format("no tensor has the shape {}", ToString(dims)));
+  }
+  const std::optional<int64_t> count = ElementCount(dims);
+  size_t bytes = 0;
+  if (!count ||
+      __builtin_mul_overflow(static_cast<size_t>(*count), size, &bytes))
+    return NoMemory(type, dims, "more bytes are needed than can be counted");
+  return bytes;
 }
 
 // Elements that share one byte in ONNX's layout; 1 for whole bytes.
@@ -89,37 +138,32 @@ std::optional<int64_t> ElementCount(const Dims& dims) {
   return count;
 }
 
-absl::StatusOr<Tensor> Tensor::Create(ir::DataType type, Dims dims,
-                                      std::shared_ptr<MemoryMeter> meter) {
-  const size_t size = ElementSize(type);
-  if (size == 0) {
-    return absl::UnimplementedError(fmt::format(
-        "tensors of type {} are not supported", ir::DataTypeName(type)));
-  }
-  const std::optional<int64_t> count = ElementCount(dims);
-  size_t bytes = 0;
-  if (!count ||
-      __builtin_mul_overflow(static_cast<size_t>(*count), size, &bytes)) {
-    return absl::InvalidArgumentError(
-        fmt::format("no tensor has the shape {}", ToString(dims)));
-  }
-  void* memory = Allocate(bytes);
-  if (memory == nullptr) {
-    return absl::ResourceExhaustedError(fmt::format(
-        "no memory for {}{}", ir::DataTypeName(type), ToString(dims)));
-  }
-  if (meter != nullptr) meter->Add(bytes);
+Tensor Tensor::Own(ir::DataType type, Dims dims, int64_t count,
+                   std::shared_ptr<void> buffer, void* bytes) {
   Tensor tensor;
   tensor.type_ = type;
   tensor.dims_ = std::move(dims);
-  tensor.count_ = *count;
-  tensor.bytes_ = static_cast<std::byte*>(memory);
-  tensor.buffer_ =
-      std::shared_ptr<void>(memory, [meter = std::move(meter), bytes](void* p) {
-        std::free(p);
-        if (meter != nullptr) meter->Remove(bytes);
-      });
+  tensor.count_ = count;
+  tensor.bytes_ = static_cast<std::byte*>(bytes);
+  tensor.buffer_ = std::move(buffer);
   return tensor;
+}
+
+absl::StatusOr<Tensor> Tensor::Create(ir::DataType type, Dims dims,
+                                      std::shared_ptr<MemoryMeter> meter) {
+  ASSIGN_OR_RETURN(const size_t bytes, BytesOf(type, dims));
+  const absl::Status room =
+      MemoryBound::OfProcess().Take(WithTensorBytes(bytes));
+  if (!room.ok()) return NoMemory(type, dims, std::string(room.message()));
+  void* memory = Allocate(bytes);
+  if (memory == nullptr) {
+    MemoryBound::OfProcess().Give(bytes + kTensorBytes);
+    return NoMemory(type, dims,
+                    fmt::format("the system refuses {} bytes", bytes));
+  }
+  const auto count = static_cast<int64_t>(bytes / ElementSize(type));
+  return Own(type, std::move(dims), count,
+             Counted(memory, bytes, std::move(meter)), memory);
 }
 
 absl::StatusOr<Tensor> Tensor::FromBytes(ir::DataType type, Dims dims,
@@ -145,25 +189,28 @@ absl::StatusOr<Tensor> Tensor::FromBytes(ir::DataType type, Dims dims,
   }
   // The string itself becomes the buffer: a weight is never twice in memory.
   auto owner = std::make_shared<std::string>(std::move(bytes));
-  if (meter != nullptr) meter->Add(owner->size());
-  Tensor tensor;
-  tensor.type_ = type;
-  tensor.dims_ = std::move(dims);
-  tensor.count_ = *count;
-  tensor.bytes_ = reinterpret_cast<std::byte*>(owner->data());
-  tensor.buffer_ = std::shared_ptr<void>(
-      owner.get(), [owner, meter = std::move(meter)](void*) mutable {
-        if (meter != nullptr) meter->Remove(owner->size());
+  void* elements = owner->data();
+  const size_t held = owner->size();
+  MemoryBound::OfProcess().TakeUnasked(held + kTensorBytes);
+  if (meter != nullptr) meter->Add(held);
+  std::shared_ptr<void> buffer(
+      elements, [owner, held, meter = std::move(meter)](void*) mutable {
+        if (meter != nullptr) meter->Remove(held);
+        MemoryBound::OfProcess().Give(held + kTensorBytes);
         owner.reset();
       });
-  return tensor;
+  return Own(type, std::move(dims), *count, std::move(buffer), elements);
 }
 
 Tensor Tensor::Small(ir::DataType type, Dims dims, const void* elements) {
-  Tensor tensor = Create(type, std::move(dims), nullptr).value();
-  if (tensor.count_ > 0)
-    std::memcpy(tensor.bytes_, elements, tensor.byte_size());
-  return tensor;
+  const int64_t count = ElementCount(dims).value();
+  const size_t bytes = static_cast<size_t>(count) * ElementSize(type);
+  void* memory = Allocate(bytes);
+  if (memory == nullptr) throw std::bad_alloc();  // as for any small object
+  MemoryBound::OfProcess().TakeUnasked(bytes + kTensorBytes);
+  if (bytes > 0) std::memcpy(memory, elements, bytes);
+  return Own(type, std::move(dims), count, Counted(memory, bytes, nullptr),
+             memory);
 }
 
 Tensor Tensor::WithDims(Dims dims) const {

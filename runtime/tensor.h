@@ -52,7 +52,8 @@ class Tensor {
   Tensor() = default;  // absent: an optional operand that is not given
 
   // Elements are uninitialised, aligned to a cache line. kResourceExhausted
-  // where memory does not suffice, kUnimplemented for types without elements.
+  // where memory does not suffice (memory_bound.h), kUnimplemented for types
+  // without elements.
   static absl::StatusOr<Tensor> Create(ir::DataType type, Dims dims,
                                        std::shared_ptr<MemoryMeter> meter);
   // Takes over bytes in the layout of ONNX's raw_data; sub-byte types are
@@ -109,6 +110,8 @@ class Tensor {
 
  private:
   static Tensor Small(ir::DataType type, Dims dims, const void* elements);
+  static Tensor Own(ir::DataType type, Dims dims, int64_t count,
+                    std::shared_ptr<void> buffer, void* bytes);
 
   ir::DataType type_ = ir::DataType::kUndefined;
   Dims dims_;

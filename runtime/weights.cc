@@ -4,13 +4,31 @@
 
 #include <utility>
 
+#include "fmt/format.h"
+#include "passes/ir/printable.h"
 #include "passes/ir/status_macros.h"
+#include "runtime/memory_bound.h"
 
 namespace addnorm::runtime {
+namespace {
+
+// Before it is read; that dims and the file agree is known since the import.
+absl::Status CheckRoom(const ir::Tensor& tensor) {
+  const size_t bytes = static_cast<size_t>(tensor.element_count().value_or(0)) *
+                       ElementSize(tensor.type);
+  const absl::Status room = MemoryBound::OfProcess().CheckRoom(bytes);
+  if (room.ok()) return room;
+  return {room.code(),
+          fmt::format("no memory for the weight '{}': {}",
+                      ir::Printable(tensor.name), std::string(room.message()))};
+}
+
+}  // namespace
 
 absl::StatusOr<Tensor> Weights::Get(const ir::Tensor& tensor) {
   const auto it = tensors_.find(&tensor);
   if (it != tensors_.end()) return it->second;
+  RETURN_IF_ERROR(CheckRoom(tensor));
   std::string bytes;
   if (const std::string* inline_bytes = tensor.inline_bytes()) {
     bytes = *inline_bytes;

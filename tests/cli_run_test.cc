@@ -185,7 +185,14 @@ TEST_CASE("run's errors have exit codes and name what they are about",
       {"m.onnx --dim k=1", 2, "error: --dim k: no input has this symbolic"},
       {"m.onnx --threads 0", 2, "error: --threads: "},
       {"m.onnx --format txt", 2, "error: --format: txt not in {pb,npy}\n"},
-      {"m.onnx --seed x", 2, "error: could not convert: --seed = x\n"},
+      {"m.onnx --seed x", 2,
+       "error: --seed: x is not a whole number from 0 to "
+       "18446744073709551615\n"},
+      {"m.onnx --threads 0x2", 2, "error: --threads: 0x2 is not a whole "},
+      {"m.onnx --inputs ''", 2,
+       "error: --inputs: expected a path, found an empty word\n"},
+      {"m.onnx --outputs ''", 2,
+       "error: --outputs: expected a path, found an empty word\n"},
       {"m.onnx --outputs m.onnx/out", 4, "error: m.onnx/out: "},
   };
   for (const auto& row : cases) {

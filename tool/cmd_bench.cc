@@ -328,11 +328,11 @@ RunFunction AddBench(CLI::App& app) {
                  "Another MODEL, or 'ort', in the same rounds; can be repeated")
       ->option_text("M2")
       ->take_all()
-      ->check(CheckPath);
+      ->check(NotEmpty());
   app.add_option("--ort", options->ort,
                  "--against ort, with the libonnxruntime.so of this path")
       ->option_text("LIB")
-      ->check(CheckPath);
+      ->check(NotEmpty());
   app.add_flag("--no-pin", options->no_pin,
                "Let threads move; else each keeps to one core");
   app.add_option("--restarts", options->restarts,
@@ -345,7 +345,7 @@ RunFunction AddBench(CLI::App& app) {
   app.add_option("--html", options->html,
                  "Also write a page with charts; '-' is standard output")
       ->option_text("FILE")
-      ->check(CheckPath);
+      ->check(NotEmpty());
   app.add_flag("--force", options->force, "Replace that FILE if it exists");
   return [options](const Session& session) { return Run(*options, session); };
 }

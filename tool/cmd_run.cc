@@ -254,7 +254,11 @@ float4), u1 or i1 (4 and 2 bits, one element a byte). To read and write them:
   np.save("x.npy", np.asarray(x, ml_dtypes.bfloat16))
 
 A value that is not of the declared element type is an error, as in ONNX; one of
-another shape than declared is a warning.)";
+another shape than declared is a warning.
+
+A run takes as long as the model asks for; Ctrl-C ends it at once, 'timeout 60
+onnx-addnorm run ...' after a minute. Memory that the machine does not have is
+refused (exit 4).)";
 
 }  // namespace
 
@@ -270,7 +274,7 @@ RunFunction AddRun(CLI::App& app) {
       app.add_option("--outputs", options->outputs,
                      "Write the outputs there; else their statistics are shown")
           ->option_text("DIR")
-          ->check(CheckPath);
+          ->check(NotEmpty());
   app.add_option("--format", options->format,
                  "Of the outputs: pb (output_N.pb, default) or npy (NAME.npy;\n"
                  "bfloat16 and float8 as bits, see --help)")
@@ -279,11 +283,12 @@ RunFunction AddRun(CLI::App& app) {
       ->needs(outputs);
   app.add_flag("--force", options->force, "Replace outputs that exist");
   app.add_option("--seed", options->seed, "Of generated inputs (default: 0)")
-      ->option_text("N");
+      ->option_text("N")
+      ->transform(WholeNumber(0, UINT64_MAX));
   AddDimOption(app, options->dims);
   app.add_option("--threads", options->threads, "Default: all cores")
       ->option_text("N")
-      ->check(CLI::Range(1, kMostThreads));
+      ->transform(WholeNumber(1, kMostThreads));
   AddSimdOption(app, options->simd);
   app.add_flag("--profile", options->profile,
                "Time of each operator and of the slowest nodes");

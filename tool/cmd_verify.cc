@@ -156,13 +156,18 @@ void NoteReduction(const absl::Status& status, const Options& options,
 }
 
 // What was asked for and not done, though there is a verdict.
-void WarnOfInputs(const Verification& done, const Options& options,
-                  Answer& answer) {
-  if (options.inputs.empty() || options.structure_only ||
-      !done.rounds.empty() || done.verdict == Verdict::kNotComparable)
+void WarnOfRun(const Verification& done, const Options& options,
+               Answer& answer) {
+  if (options.structure_only || done.verdict == Verdict::kNotComparable) return;
+  std::string warning;
+  if (done.rounds.empty() && !options.inputs.empty()) {
+    warning =
+        fmt::format("the given inputs could not be run: {}", done.run_reason);
+  } else if (!done.rounds.empty() && !done.has_words()) {
+    warning = fmt::format("the run shows nothing: {}", done.run_reason);
+  } else {
     return;
-  const std::string warning =
-      fmt::format("the given inputs could not be run: {}", done.run_reason);
+  }
   spdlog::warn("{}", warning);
   answer.json["warnings"] = {warning};
 }
@@ -196,7 +201,7 @@ absl::StatusOr<Answer> Run(const Options& options, const Session& session) {
   Answer answer;
   answer.text = ToText(done, names, session.terminal);
   answer.json = ToJson(done, names);
-  WarnOfInputs(done, options, answer);
+  WarnOfRun(done, options, answer);
   Judge(done, options, answer);
   if (!options.reduce.empty() && done.verdict == Verdict::kDifferent)
     NoteReduction(Reduce(a, b ? *b : a, done, request.inputs, options.reduce),
@@ -218,7 +223,10 @@ Verdicts: proven (same structure: equal for all inputs), equal on what was run
 (exit 0, with --require-proof 1), different (1), not comparable (3). There is no
 tolerance unless --max-ulp or --max-abs gives one: within each limit that is
 given, "different" is exit 0, and said to be not bit-exact; with --require-proof
-it stays 1.)";
+it stays 1.
+
+Runs take as long as the models ask for; Ctrl-C ends them at once.
+--structure-only runs nothing.)";
 
 }  // namespace
 
@@ -232,24 +240,25 @@ RunFunction AddVerify(CLI::App& app) {
       ->option_text(" ");
   AddInputsOption(app, options->inputs);
   app.add_option("--seed", options->seed, "Of generated inputs (default: 0)")
-      ->option_text("N");
+      ->option_text("N")
+      ->transform(WholeNumber(0, UINT64_MAX));
   AddDimOption(app, options->dims);
   app.add_option("--rounds", options->rounds,
                  "Runs with other inputs (default: 3): the second in other\n"
                  "sizes, the third on small numbers, where epsilon counts;\n"
                  "with --inputs always 1")
       ->option_text("N")
-      ->check(CLI::Range(1, 1000));
+      ->transform(WholeNumber(1, 1000));
   app.add_option("--threads", options->threads, "Default: all cores")
       ->option_text("N")
-      ->check(CLI::Range(1, kMostThreads));
+      ->transform(WholeNumber(1, kMostThreads));
   AddSimdOption(app, options->simd);
   auto* max_ulp =
       app.add_option(
              "--max-ulp", options->max_ulps,
              "Allow results to differ by so many units in the last place")
           ->option_text("N")
-          ->check(CLI::Range(int64_t{0}, int64_t{1} << 62));
+          ->transform(WholeNumber(0, uint64_t{1} << 62));
   auto* max_abs = app.add_option("--max-abs", options->max_abs,
                                  "Allow results to differ by so much")
                       ->option_text("X")
@@ -264,7 +273,7 @@ RunFunction AddVerify(CLI::App& app) {
          "On a difference, write the smallest models that show it, and\n"
          "their inputs, to a new folder")
       ->option_text("DIR")
-      ->check(CheckPath);
+      ->check(NotEmpty());
   // Limits are of results, and there are none.
   app.add_flag("--structure-only", options->structure_only, "Run nothing")
       ->excludes(max_ulp)

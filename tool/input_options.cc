@@ -11,7 +11,7 @@ void AddInputsOption(CLI::App& app, std::string& folder) {
                  "Folder with input_N.pb or NAME.npy; what is not there is\n"
                  "generated")
       ->option_text("DIR")
-      ->check(CheckPath);
+      ->check(NotEmpty());
 }
 
 void AddDimOption(CLI::App& app, std::vector<std::string>& words) {

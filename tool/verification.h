@@ -62,7 +62,7 @@ struct ApartRound {
 
 struct Verification {
   Verdict verdict = Verdict::kNotComparable;
-  // "" where the layer ran; else why it did not.
+  // "" where the layer ran; else why it did not, or why it shows less.
   std::string structure_reason, kernels_reason, run_reason;
   // The way out of the run's reason, "" where none is known.
   std::string run_hint;
@@ -88,6 +88,8 @@ struct Verification {
     return !structure.swaps.empty() || difference.nan_payloads > 0 ||
            apart.difference.nan_payloads > 0;
   }
+  // False without rounds, and where all that they compared is empty.
+  bool has_words() const { return difference.elements > 0; }
   bool is_equal_on_runs() const {
     return difference.is_equal() && apart.difference.is_equal();
   }

@@ -153,7 +153,7 @@ Json RunJson(const Verification& done) {
   Json rounds = Json::array();
   for (const Round& round : done.rounds)
     rounds.push_back(RoundJson(done, round));
-  Json json = {{"compared", !done.rounds.empty()},
+  Json json = {{"compared", done.has_words()},
                {"words", done.difference.elements},
                {"different", done.difference.different},
                {"rounds", std::move(rounds)}};

@@ -6,7 +6,9 @@
 #include <cstring>
 #include <limits>
 
+#include "fmt/format.h"
 #include "passes/ir/status_macros.h"
+#include "runtime/memory_bound.h"
 #include "runtime/ops/groups.h"
 
 namespace addnorm::runtime {
@@ -29,6 +31,24 @@ absl::Status If(OpContext& op) {
   for (size_t i = 0; i < outputs.size(); ++i)
     op.SetOutput(i, std::move(outputs[i]));
   return absl::OkStatus();
+}
+
+// What the iterations gave, by scan output.
+using Rows = std::vector<std::vector<Tensor>>;
+
+// A loop may have any number of iterations: it ends where what they gave could
+// not be stacked any more. Tensors that share a buffer count, too.
+absl::Status CheckRoom(const Rows& rows) {
+  size_t bytes = 0;
+  for (const std::vector<Tensor>& pieces : rows) {
+    if (!pieces.empty())
+      bytes += pieces.size() * (2 * sizeof(Tensor) + pieces.back().byte_size());
+  }
+  const absl::Status room = MemoryBound::OfProcess().CheckRoom(bytes);
+  if (room.ok()) return room;
+  return {room.code(), fmt::format("no memory for {} iterations: {}",
+                                   rows.empty() ? 0 : rows.front().size(),
+                                   std::string(room.message()))};
 }
 
 // Equal pieces, as slices [i] of one tensor along a new axis.
@@ -109,7 +129,7 @@ absl::Status Loop(OpContext& op) {
   const size_t carried_count = carried.size();
   if (op.output_count() < carried_count)
     return OpContext::Invalid("has fewer outputs than values it carries");
-  std::vector<std::vector<Tensor>> rows(op.output_count() - carried_count);
+  Rows rows(op.output_count() - carried_count);
   for (int64_t i = 0; i < trips && condition; ++i) {
     std::vector<Tensor> inputs = {Tensor::Scalar<int64_t>(i),
                                   Tensor::Scalar<bool>(condition)};
@@ -125,6 +145,7 @@ absl::Status Loop(OpContext& op) {
       carried[k] = std::move(outputs[1 + k]);
     for (size_t k = 0; k < rows.size(); ++k)
       rows[k].push_back(std::move(outputs[1 + carried_count + k]));
+    RETURN_IF_ERROR(CheckRoom(rows));
   }
   for (size_t k = 0; k < carried_count; ++k)
     op.SetOutput(k, std::move(carried[k]));
@@ -188,7 +209,7 @@ absl::StatusOr<std::vector<Tensor>> ScanOnce(OpContext& op,
                                              std::vector<Tensor> operands) {
   ASSIGN_OR_RETURN(const ScanShape scan, ShapeOfScan(op, operands));
   std::vector<Tensor> results(operands.begin(), operands.begin() + scan.states);
-  std::vector<std::vector<Tensor>> rows(scan.outputs);
+  Rows rows(scan.outputs);
   for (int64_t step = 0; step < scan.length; ++step) {
     std::vector<Tensor> inputs;
     for (Tensor& state : results) inputs.push_back(std::move(state));
@@ -207,6 +228,7 @@ absl::StatusOr<std::vector<Tensor>> ScanOnce(OpContext& op,
     std::move(outputs.begin(), outputs.begin() + scan.states, results.begin());
     for (size_t k = 0; k < scan.outputs; ++k)
       rows[k].push_back(std::move(outputs[scan.states + k]));
+    RETURN_IF_ERROR(CheckRoom(rows));
   }
   for (size_t k = 0; k < scan.outputs; ++k) {
     if (scan.output_directions[k] != 0)
@@ -226,7 +248,7 @@ absl::StatusOr<std::vector<Tensor>> ScanBatch(OpContext& op) {
   if (op.input_count() < 2 || op.input(1).rank() < 1)
     return OpContext::Invalid("has no operand with a batch");
   const int64_t batch = op.input(1).dims()[0];
-  std::vector<std::vector<Tensor>> results(op.output_count());
+  Rows results(op.output_count());
   for (int64_t b = 0; b < batch; ++b) {
     std::vector<Tensor> operands;
     for (size_t i = 1; i < op.input_count(); ++i) {
@@ -238,6 +260,7 @@ absl::StatusOr<std::vector<Tensor>> ScanBatch(OpContext& op) {
                      ScanOnce(op, std::move(operands)));
     for (size_t k = 0; k < outputs.size(); ++k)
       results[k].push_back(std::move(outputs[k]));
+    RETURN_IF_ERROR(CheckRoom(results));
   }
   std::vector<Tensor> stacked;
   for (const std::vector<Tensor>& pieces : results) {

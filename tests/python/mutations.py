@@ -6,6 +6,7 @@ Knows protobuf's wire format and no message: a length-delimited field whose
 bytes read as a message is one.
 """
 
+import random
 from functools import partial
 
 
@@ -73,3 +74,14 @@ def flips(data):
     for at in range(len(data)):
         for mask in [1 << bit for bit in range(8)] + [0xFF]:
             yield f"byte {at} ^ {mask:#x}", partial(replaced, data, at, at + 1, bytes([data[at] ^ mask]))
+
+
+def with_bytes(files, count, seed):
+    """`count` copies of the files in turn, each with one to three other bytes."""
+    rng = random.Random(seed)
+    for number in range(count):
+        data = bytearray(files[number % len(files)])
+        places = [rng.randrange(len(data)) for _ in range(rng.randint(1, 3))]
+        for at in places:
+            data[at] = rng.choice([rng.randrange(256), data[at] ^ 1 << rng.randrange(8), 0x7F, 0xFF])
+        yield f"copy {number} with other bytes at {places}", partial(bytes, data)

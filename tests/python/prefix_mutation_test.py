@@ -35,6 +35,8 @@ from sweeping import OPTIONS, REST, part, sample
 
 MOST_KIB = 256 << 10
 MOST_SECONDS = 1.0
+MOST_KIB_RUN = 1 << 20  # where the model is executed
+MOST_SECONDS_RUN = 5.0
 ADDRESS_SPACE = 1 << 30  # so that a wrong length cannot take the machine down
 SMALL = ["graphs/site_in_loop.onnxtxt", "graphs/site_in_function.onnxtxt"]
 SITE = addnorm.ROOT / "tests/fixtures/operands/plain.onnxtxt"
@@ -197,6 +199,32 @@ class PrefixMutationTest(unittest.TestCase):
             with self.subTest(name):
                 most = None if len(data) < 10_000 else 2_000
                 self.sweep(sample(mutations.with_lengths(data), 200, most), "mutations", self.optimize)
+
+    # ---- models that are run
+
+    def test_changed_bytes_of_models_that_are_run(self):
+        """No crash, whatever the model computes then; more time and memory than for the files alone."""
+        models = sorted(self.runnable(), key=len)[:150]
+        self.sweep(sample(mutations.with_bytes(models, 2_000, OPTIONS.seed), 300), "mutations", self.run_and_verify)
+
+    def runnable(self):
+        """The models of the fixtures, and the smaller ones of models/."""
+        for path in sorted((addnorm.ROOT / "tests/fixtures").rglob("*.onnxtxt")):
+            yield onnx.parser.parse_model(path.read_text()).SerializeToString()
+        yield from (path.read_bytes() for path in (addnorm.ROOT / "models").glob("*.onnx"))
+
+    def run_and_verify(self, data):
+        path = self.folder / "run.onnx"
+        path.write_bytes(data)
+        for command, codes in (["run", path, "--threads", "1"], {0, 3, 4}), (["verify", path, path], {0, 1, 3, 4}):
+            done = self.server.run(command, memory=4 << 30, seconds=30)
+            if done.signal:
+                return f"{command[0]} died of {signal.Signals(done.signal).name}: {done.stderr!r}"
+            if done.exit_code not in codes:
+                return f"{command[0]}: exit {done.exit_code}: {done.stderr!r}"
+            if done.cpu_seconds > MOST_SECONDS_RUN or done.peak_kib > MOST_KIB_RUN:
+                return f"{command[0]} took {done.cpu_seconds} s of CPU and {done.peak_kib} KiB"
+        return None
 
     # ---- inputs of run
 

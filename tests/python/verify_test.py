@@ -19,6 +19,8 @@ from verifying import ROWS, VerifyTest, lines, load, save
 
 
 class OptionsTest(VerifyTest):
+    HEAD_OF_SYMBOLS = '<ir_version: 8, opset_import: ["" : 18]> g (float[n] x) => (float[n] y) '
+
     def mutant(self, name, change):
         original, fused, _ = self.fuse(name)
         change(fused)
@@ -66,13 +68,46 @@ class OptionsTest(VerifyTest):
 
     def test_an_absolute_limit_is_a_finite_number_from_0_on(self):
         original, _, path = self.fuse("variants/norm/divide")
-        for limit in ("nan", "inf", "-1", "-inf", "1e999", "x", ""):
+        for limit in ("nan", "inf", "-1", "-inf", "1e999", "x", "0x10", "0x1p3", ""):
             done = addnorm.run("verify", original, path, f"--max-abs={limit}")
             self.assertEqual(done.returncode, 2, limit)
             self.assertIn("--max-abs", done.stderr)
             self.assertLess(max(map(len, done.stderr.splitlines())), 100)
         for limit in ("0", "0.5", "1e-30"):
             self.verify(original, path, "--max-abs", limit, status=0)
+
+    def test_whole_numbers_are_decimal(self):
+        original, _, path = self.fuse("variants/norm/divide")
+        for option in ("--max-ulp", "--rounds", "--threads", "--seed"):
+            for number in ("-1", "0x10", "1.5", "1e3", "99999999999999999999"):
+                done = addnorm.run("verify", original, path, f"{option}={number}")
+                self.assertEqual(done.returncode, 2, f"{option}={number}")
+                self.assertIn(f"error: {option}: {number} is not a whole number from ", done.stderr)
+            # Octal it would be eight.
+            report = self.verify(original, path, "--seed=010", status=0)
+            self.assertEqual(report["run"]["rounds"][0]["seed"], 10)
+
+    def test_folders_without_a_name_are_refused(self):
+        original, _, path = self.fuse("variants/norm/divide")
+        for option in ("--inputs", "--reduce"):
+            done = addnorm.run("verify", original, path, option, "")
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertIn(f"error: {option}: expected a path, found an empty word\n", done.stderr)
+
+    def test_a_run_without_elements_shows_nothing(self):
+        """Proven stays proven, but nothing was run for it; nothing else speaks for other models."""
+        text = self.HEAD_OF_SYMBOLS + "{ y = Neg(x) }"
+        original = save(onnx.parser.parse_model(text), self.folder / "a.onnx")
+        other = save(onnx.parser.parse_model(text.replace("y = Neg(x)", "z = Abs(x) y = Neg(z)")),
+                     self.folder / "b.onnx")
+        reason = "nothing was compared: the outputs have no elements"
+        proven = self.verify(original, original, "--dim", "n=0", status=0)
+        self.assertEqual((proven["verdict"], proven["run"]["compared"]), ("proven", False))
+        self.assertEqual(proven["warnings"], [f"the run shows nothing: {reason}"])
+        report = self.verify(original, other, "--dim", "n=0", status=3)
+        self.assertEqual((report["verdict"], report["run"]["words"]), ("not comparable", 0))
+        self.assertEqual(report["run"]["reason"], reason)
+        self.assertIn(reason, addnorm.run("verify", original, other, "--dim", "n=0").stdout)
 
     def test_threads_do_not_matter(self):
         original, path = self.mutant("llama-torchscript-f32", mutants.wrong_axis)
