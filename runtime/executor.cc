@@ -108,7 +108,7 @@ Executor::Executor(const ir::Model& model, const ExecutorOptions& options)
       meter_(std::make_shared<MemoryMeter>()),
       weight_meter_(std::make_shared<MemoryMeter>()),
       threads_(options.threads),
-      weights_(model, weight_meter_),
+      weights_(model, weight_meter_, options.weight_pool),
       resources_{threads_, meter_, weights_} {}
 
 absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(

@@ -47,6 +47,8 @@ struct ExecutorOptions {
   RunObserver* observer = nullptr;  // must outlive the executor
   // Off: fused ops too are run node by node.
   bool row_kernels = true;
+  // Must outlive the executor; nullptr: its weights are its own.
+  WeightPool* weight_pool = nullptr;
 };
 
 class Executor {

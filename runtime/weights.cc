@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/weights.h"
 
+#include <string_view>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "fmt/format.h"
 #include "passes/ir/printable.h"
 #include "passes/ir/status_macros.h"
@@ -23,7 +25,24 @@ absl::Status CheckRoom(const ir::Tensor& tensor) {
                       ir::Printable(tensor.name), std::string(room.message()))};
 }
 
+std::string_view BytesOf(const Tensor& tensor) {
+  return {tensor.data<char>(), tensor.byte_size()};
+}
+
 }  // namespace
+
+size_t WeightPool::Hash::operator()(const Tensor& weight) const {
+  return absl::HashOf(weight.type(), weight.dims(), BytesOf(weight));
+}
+
+bool WeightPool::Equal::operator()(const Tensor& a, const Tensor& b) const {
+  return a.type() == b.type() && a.dims() == b.dims() &&
+         BytesOf(a) == BytesOf(b);
+}
+
+Tensor WeightPool::Intern(Tensor weight) {
+  return *weights_.insert(std::move(weight)).first;
+}
 
 absl::StatusOr<Tensor> Weights::Get(const ir::Tensor& tensor) {
   const auto it = tensors_.find(&tensor);
@@ -39,6 +58,7 @@ absl::StatusOr<Tensor> Weights::Get(const ir::Tensor& tensor) {
   }
   ASSIGN_OR_RETURN(Tensor weight, Tensor::FromBytes(tensor.type, tensor.dims,
                                                     std::move(bytes), meter_));
+  if (pool_ != nullptr) weight = pool_->Intern(std::move(weight));
   return tensors_.emplace(&tensor, std::move(weight)).first->second;
 }
 

@@ -111,12 +111,15 @@ struct OwnSide {
 };
 
 absl::StatusOr<OtherModel> OwnModel(std::string name, LoadedModel loaded,
-                                    Interface interface, int threads) {
+                                    Interface interface,
+                                    const Surroundings& around) {
   auto side = std::make_shared<OwnSide>();
   side->loaded = std::move(loaded);
   side->interface = std::move(interface);
-  ASSIGN_OR_RETURN(side->executor,
-                   Executor::Create(*side->loaded.model, {.threads = threads}));
+  ASSIGN_OR_RETURN(
+      side->executor,
+      Executor::Create(*side->loaded.model, {.threads = around.threads,
+                                             .weight_pool = &around.weights}));
   OtherModel model;
   model.name = std::move(name);
   model.run = [side] {
@@ -191,9 +194,8 @@ absl::StatusOr<OtherModel> OrtModelArm(const OnnxRuntime& ort, OrtSide ort_side,
 
 class Loader {
  public:
-  Loader(const AgainstRequest& request, int threads,
-         const std::vector<int>& cores)
-      : request_(request), threads_(threads), cores_(cores) {}
+  Loader(const AgainstRequest& request, const Surroundings& around)
+      : request_(request), around_(around) {}
 
   absl::Status AddOrt(const LoadedModel& loaded, const Interface& interface) {
     if (request_.ort == nullptr) return absl::OkStatus();
@@ -220,7 +222,7 @@ class Loader {
       AddSides(std::move(sides), interface);
     }
     ASSIGN_OR_RETURN(OtherModel model,
-                     OwnModel(name, std::move(loaded), interface, threads_));
+                     OwnModel(name, std::move(loaded), interface, around_));
     others_.models.push_back(std::move(model));
     return absl::OkStatus();
   }
@@ -229,7 +231,7 @@ class Loader {
 
  private:
   OrtRequest RequestOf(const Interface& interface) const {
-    OrtRequest request{.threads = threads_, .cores = cores_};
+    OrtRequest request{.threads = around_.threads, .cores = around_.cores};
     for (const Tensor& input : interface.inputs)
       request.is_given.push_back(!input.is_absent());
     return request;
@@ -251,8 +253,7 @@ class Loader {
   }
 
   const AgainstRequest& request_;
-  int threads_;
-  const std::vector<int>& cores_;
+  const Surroundings& around_;
   OtherModels others_;
 };
 
@@ -261,9 +262,8 @@ class Loader {
 absl::StatusOr<OtherModels> LoadOthers(const LoadedModel& loaded,
                                        const std::vector<Tensor>& inputs,
                                        const AgainstRequest& request,
-                                       int threads,
-                                       const std::vector<int>& cores) {
-  Loader loader(request, threads, cores);
+                                       const Surroundings& around) {
+  Loader loader(request, around);
   ASSIGN_OR_RETURN(const Interface own,
                    Match(loaded.model->graph, loaded.model->graph, inputs));
   RETURN_IF_ERROR(loader.AddOrt(loaded, own));

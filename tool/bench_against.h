@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "proto/model_file.h"
 #include "runtime/tensor.h"
+#include "runtime/weights.h"
 #include "tool/fusion.h"
 #include "tool/onnx_runtime.h"
 
@@ -41,11 +42,18 @@ struct OtherModels {
   std::vector<std::string> not_run;  // "ort fused: reason"
 };
 
+// What all that is measured together has in common.
+struct Surroundings {
+  int threads = 1;
+  const std::vector<int>& cores;  // that they are pinned to
+  runtime::WeightPool& weights;   // of models in this runtime
+};
+
 // `inputs` are those of `loaded`, in its order. kInvalidArgument if another
-// model has other inputs or outputs.
+// model has other inputs or outputs. `around` must outlive the models.
 absl::StatusOr<OtherModels> LoadOthers(
     const LoadedModel& loaded, const std::vector<runtime::Tensor>& inputs,
-    const AgainstRequest& request, int threads, const std::vector<int>& cores);
+    const AgainstRequest& request, const Surroundings& around);
 
 }  // namespace addnorm::tool
 

@@ -74,14 +74,17 @@ absl::flat_hash_set<ir::Source> ErasedSources(ir::Model& model) {
 // A model that runs again and again on the same inputs.
 class Side {
  public:
-  Side(LoadedModel loaded, Nodes sites)
-      : loaded_(std::move(loaded)), timer_(std::move(sites)) {}
+  // The model must outlive it.
+  Side(const LoadedModel& loaded, Nodes sites)
+      : loaded_(loaded), timer_(std::move(sites)) {}
 
-  absl::Status SetUp(const ModelBenchRequest& request, bool row_kernels) {
-    ASSIGN_OR_RETURN(executor_, Executor::Create(*loaded_.model,
-                                                 {.threads = request.threads,
-                                                  .observer = &timer_,
-                                                  .row_kernels = row_kernels}));
+  absl::Status SetUp(const ModelBenchRequest& request, bool row_kernels,
+                     runtime::WeightPool& weights) {
+    ASSIGN_OR_RETURN(
+        executor_, Executor::Create(*loaded_.model, {.threads = request.threads,
+                                                     .observer = &timer_,
+                                                     .row_kernels = row_kernels,
+                                                     .weight_pool = &weights}));
     return absl::OkStatus();
   }
   absl::StatusOr<std::vector<Tensor>> Run(const std::vector<Tensor>& inputs) {
@@ -94,31 +97,31 @@ class Side {
   SiteTimer& timer() { return timer_; }
 
  private:
-  LoadedModel loaded_;
+  const LoadedModel& loaded_;
   SiteTimer timer_;
   std::unique_ptr<Executor> executor_;
 };
 
 class ModelBencher {
  public:
-  // Arms of our own: unfused twice and, if there is one, fused.
-  ModelBencher(const ModelBenchRequest& request, Side& unfused, Side* fused,
+  // Sides by ModelArm.
+  ModelBencher(const ModelBenchRequest& request, std::vector<Side>& sides,
                OtherModels others, ModelBench& result)
       : request_(request),
-        sides_{&unfused, &unfused},
+        sides_(sides),
         others_(std::move(others)),
         result_(result) {
-    if (fused != nullptr) sides_.push_back(fused);
     result.not_run = std::move(others_.not_run);
   }
 
   // The first runs: they read weights, and give bits and peaks.
   absl::Status Check() {
     ASSIGN_OR_RETURN(const std::vector<Tensor> expected, Run(kUnfusedModel));
-    result_.unfused_peak_bytes = sides_[kUnfusedModel]->peak_bytes();
+    result_.unfused_peak_bytes = sides_[kUnfusedModel].peak_bytes();
+    RETURN_IF_ERROR(Run(kUnfusedModelAgain).status());
     if (has_fused()) {
       ASSIGN_OR_RETURN(const std::vector<Tensor> found, Run(kFusedModel));
-      result_.fused_peak_bytes = sides_[kFusedModel]->peak_bytes();
+      result_.fused_peak_bytes = sides_[kFusedModel].peak_bytes();
       result_.has_same_bits = CompareAll(expected, found).is_equal();
     }
     for (const OtherModel& other : others_.models) {
@@ -164,7 +167,7 @@ class ModelBencher {
 
   bool has_fused() const { return sides_.size() > kFusedModel; }
   absl::StatusOr<std::vector<Tensor>> Run(size_t arm) {
-    return sides_[arm]->Run(result_.inputs.tensors);
+    return sides_[arm].Run(result_.inputs.tensors);
   }
 
   runtime::BenchOptions Options() {
@@ -202,23 +205,23 @@ class ModelBencher {
     constexpr const char* kNames[] = {"unfused", "unfused again", "fused"};
     runtime::BenchArm made{kNames[arm],
                            [this, arm] { failure_.Update(Run(arm).status()); }};
-    made.before_epoch = [this, arm] { sides_[arm]->timer().Take(); };
+    made.before_epoch = [this, arm] { sides_[arm].timer().Take(); };
     made.after_epoch = [this, arm](int64_t calls) {
-      site_seconds_[arm].push_back(sides_[arm]->timer().Take() /
+      site_seconds_[arm].push_back(sides_[arm].timer().Take() /
                                    static_cast<double>(calls));
     };
     return made;
   }
 
   const ModelBenchRequest& request_;
-  std::vector<Side*> sides_;  // by arm
+  std::vector<Side>& sides_;
   OtherModels others_;
   ModelBench& result_;
   absl::Status failure_;
   std::vector<std::vector<double>> site_seconds_{3};
 };
 
-absl::Status Measure(LoadedModel unfused, LoadedModel fused,
+absl::Status Measure(const LoadedModel& unfused, const LoadedModel& fused,
                      const ModelBenchRequest& request, ModelBench& result) {
   const auto sources = ErasedSources(*fused.model);
   Nodes unfused_sites = SiteNodes(*unfused.model, sources, result.fused_before);
@@ -226,18 +229,21 @@ absl::Status Measure(LoadedModel unfused, LoadedModel fused,
   if (result.sites == 0 && !request.against.any()) return absl::OkStatus();
   const runtime::CorePinning pinning(request.pins ? request.threads : 0);
   result.cores = pinning.cores();
+  runtime::WeightPool weights;
   ASSIGN_OR_RETURN(OtherModels others,
                    LoadOthers(unfused, result.inputs.tensors, request.against,
-                              request.threads, result.cores));
-  Side unfused_side(std::move(unfused), std::move(unfused_sites));
-  Side fused_side(std::move(fused), std::move(fused_sites));
-  absl::Status status = unfused_side.SetUp(request, /*row_kernels=*/false);
-  if (result.sites > 0)
-    status.Update(fused_side.SetUp(request, /*row_kernels=*/true));
-  if (!status.ok()) return proto::WithContext(status, result.name);
-  ModelBencher bencher(request, unfused_side,
-                       result.sites > 0 ? &fused_side : nullptr,
-                       std::move(others), result);
+                              {request.threads, result.cores, weights}));
+  // Unfused again has buffers of its own: what their places cost is noise.
+  std::vector<Side> sides;
+  sides.emplace_back(unfused, unfused_sites);
+  sides.emplace_back(unfused, std::move(unfused_sites));
+  if (result.sites > 0) sides.emplace_back(fused, std::move(fused_sites));
+  for (size_t arm = 0; arm < sides.size(); ++arm) {
+    const absl::Status status =
+        sides[arm].SetUp(request, /*row_kernels=*/arm == kFusedModel, weights);
+    if (!status.ok()) return proto::WithContext(status, result.name);
+  }
+  ModelBencher bencher(request, sides, std::move(others), result);
   RETURN_IF_ERROR(bencher.Check());
   return bencher.Measure();
 }
@@ -260,8 +266,7 @@ absl::StatusOr<ModelBench> BenchModel(std::shared_ptr<proto::ModelFile> file,
   ASSIGN_OR_RETURN(LoadedModel fused, Load(file));
   RETURN_IF_ERROR(Fuse(fused).status());
   ASSIGN_OR_RETURN(result.inputs, GatherInputs(*unfused.model, request.inputs));
-  RETURN_IF_ERROR(
-      Measure(std::move(unfused), std::move(fused), request, result));
+  RETURN_IF_ERROR(Measure(unfused, fused, request, result));
   return result;
 }
 

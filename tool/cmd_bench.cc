@@ -338,10 +338,11 @@ RunFunction AddBench(CLI::App& app) {
   app.add_option("--restarts", options->restarts,
                  "Processes to measure in, one after the other (default: 1)")
       ->option_text("N")
-      ->check(CLI::Range(1, 1000));
+      ->transform(WholeNumber(1, 1000));
   app.add_option("--seed", options->seed,
                  "Of values and of the order of arms (default: 0)")
-      ->option_text("N");
+      ->option_text("N")
+      ->transform(WholeNumber(0, UINT64_MAX));
   app.add_option("--html", options->html,
                  "Also write a page with charts; '-' is standard output")
       ->option_text("FILE")

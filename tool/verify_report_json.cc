@@ -67,9 +67,8 @@ Json ToJson(const Comparison& comparison) {
   json["max_ulps"] = comparison.max_ulps;
   const runtime::UlpPlace& place = comparison.max_ulps_place;
   if (comparison.different > 0) {
-    json["max_ulps_place"] = {{"at", place.at},
-                              {"expected", place.expected},
-                              {"found", place.found}};
+    json["max_ulps_place"] = {
+        {"at", place.at}, {"expected", place.expected}, {"found", place.found}};
   }
   Json ulps = Json::object();
   for (size_t i = 0; i < runtime::kUlpClasses; ++i) {

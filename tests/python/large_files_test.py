@@ -25,8 +25,10 @@ import threading
 import time
 import unittest
 
+import numpy as np
 import onnx
 import onnx.external_data_helper
+import onnx.parser
 
 import addnorm
 import fault_scenarios
@@ -188,6 +190,22 @@ class LargeFilesTest(unittest.TestCase):
         self.assertGreater((self.root / "fused.onnx").stat().st_size, MOST_MODEL - 8192)
         self.cheap("verify", self.root / "model.onnx", self.root / "fused.onnx", "--structure-only",
                    "--require-proof", seconds=60)
+
+    def test_models_that_are_compared_hold_their_weights_once(self):
+        # Unfused twice, fused and another file: four models of four weights of 16 MiB.
+        weights = {f"w{i}": np.full((2048, 2048), i, np.float32) for i in range(4)}
+        text = "<ir_version: 8, opset_import: ['' : 18]> agraph (float[1, 2048] x, float[1, 2048] r) => (float[1, 2048] y)\n"
+        proto = onnx.parser.parse_model(text.replace("'", '"') + """<float[1] two = {2}, float[1] eps = {0.001}> {
+            x0 = MatMul(x, w0)  x1 = MatMul(x0, w1)  x2 = MatMul(x1, w2)  x3 = MatMul(x2, w3)
+            s = Add(x3, r)  p = Pow(s, two)  axes = Constant<value_ints = [-1]>()
+            m = ReduceMean(p, axes)  v = Add(m, eps)  root = Sqrt(v)  y = Div(s, root) }""")
+        proto.graph.initializer.extend(onnx.numpy_helper.from_array(w, name) for name, w in weights.items())
+        model, other = self.root / "model.onnx", self.root / "other.onnx"
+        onnx.save(proto, model)
+        addnorm.run("optimize", model, other)
+        done, peak, _ = measured("bench", model, "--against", other, "--seconds", "0.1", "--threads", "1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertLess(peak, (2 * 64 << 10) + MOST_KIB)
 
     def test_blocks_are_shared_where_the_file_system_can(self):
         found = []
