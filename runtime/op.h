@@ -18,7 +18,9 @@
 #define ADDNORM_RUNTIME_OP_H_
 
 #include <cstdint>
+#include <deque>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -86,13 +88,17 @@ class OpContext {
   bool wants_output(size_t i) const;
   // Makes output i. It takes over the buffer of an operand that dies here,
   // where the op's row allows that and the bytes are as many: so do not read
-  // such an operand at an index after writing that index.
+  // such an operand at an index after writing that index. Other outputs may be
+  // made while this one is in use.
   absl::StatusOr<Tensor*> Output(size_t i, ir::DataType type, Dims dims);
   // Output i is this tensor, which may share its buffer with an operand.
   void SetOutput(size_t i, Tensor tensor);
   // A tensor for intermediate results.
   absl::StatusOr<Tensor> Scratch(ir::DataType type, Dims dims);
-  std::vector<Tensor> TakeOutputs() { return std::move(outputs_); }
+  std::vector<Tensor> TakeOutputs() {
+    return {std::make_move_iterator(outputs_.begin()),
+            std::make_move_iterator(outputs_.end())};
+  }
   std::vector<Tensor> TakeInputs() { return std::move(inputs_); }
 
   // ---- running
@@ -151,7 +157,9 @@ class OpContext {
   Attributes attributes_;
   int64_t opset_;
   std::vector<Tensor> inputs_;
-  std::vector<Tensor> outputs_;
+  // Grows where an op makes an output that the node does not name, and moves
+  // none of those before.
+  std::deque<Tensor> outputs_;
   RunResources& resources_;
   SubgraphRunner* subgraphs_;
 };

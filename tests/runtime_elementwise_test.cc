@@ -13,7 +13,9 @@
 #include "runtime/broadcast.h"
 #include "runtime/element_cast.h"
 #include "runtime/float8.h"
+#include "runtime/op.h"
 #include "runtime/power.h"
+#include "runtime/weights.h"
 #include "tests/support/catch.h"
 #include "tests/support/run_text.h"
 
@@ -342,6 +344,24 @@ TEST_CASE("activations stay finite where their exponentials would not",
   REQUIRE(run("Mish") == std::vector<float>{0, 0, 1000});
   REQUIRE(run("com.microsoft.QuickGelu") == std::vector<float>{0, 0, 1000});
   REQUIRE(run("Gelu") == std::vector<float>{0, 0, 1000});
+}
+
+TEST_CASE("an output stays where it is when the op makes more than are named",
+          "[runtime]") {
+  const auto model = tests::ImportText(
+      "<ir_version: 10, opset_import: [\"\" : 21]> g (float x) => (float y) "
+      "{ y = Relu(x) }");
+  ThreadPool threads(1);
+  Weights weights(*model, nullptr);
+  RunResources resources{threads, nullptr, weights};
+  const ir::Node& node = model->graph.nodes().back();
+  const OpRow row;
+  OpContext op(row, node, Attributes(node, nullptr), 21, {}, 1, resources);
+  const Tensor* first = *op.Output(0, ir::DataType::kFloat, {2, 3});
+  REQUIRE(op.Output(7, ir::DataType::kFloat, {5}).ok());
+  const Tensor* same = *op.Output(0, ir::DataType::kFloat, {2, 3});
+  CHECK(first == same);
+  CHECK(op.TakeOutputs().size() == 8);
 }
 
 }  // namespace

@@ -17,13 +17,14 @@
 namespace addnorm {
 namespace {
 
+tool::LoadedModel Load(std::string_view text) {
+  auto file = proto::OpenText("m", std::string(text)).value();
+  return {file, proto::Import(file).value().model};
+}
+
 absl::StatusOr<passes::Structure> TryToCompare(std::string_view a,
                                                std::string_view b) {
-  const auto load = [](std::string_view text) {
-    auto file = proto::OpenText("m", std::string(text)).value();
-    return tool::LoadedModel{file, proto::Import(file).value().model};
-  };
-  return tool::CheckStructure(load(a), load(b));
+  return tool::CheckStructure(Load(a), Load(b));
 }
 
 passes::Structure Compare(std::string_view a, std::string_view b) {
@@ -275,15 +276,16 @@ TEST_CASE("swapped operands of Add and Mul are equal but listed",
 }
 
 TEST_CASE("a difference names the nodes on both sides", "[structure]") {
-  const passes::Structure structure =
-      Compare(Model("{ s = Sqrt(x) t = Exp(s) y = Mul(t, w) }"),
-              Model("{ r = Abs(x) u = Exp(r) y = Mul(u, w) }"));
+  // They live as long as the counterparts, which are values of theirs.
+  const auto a = Load(Model("{ s = Sqrt(x) t = Exp(s) y = Mul(t, w) }"));
+  const auto b = Load(Model("{ r = Abs(x) u = Exp(r) y = Mul(u, w) }"));
+  const passes::Structure structure = tool::CheckStructure(a, b).value();
   REQUIRE(structure.differences.size() == 1);
   CHECK(structure.differences[0].place_a == "Sqrt making 's'");
   CHECK(structure.differences[0].place_b == "Abs making 'r'");
   std::map<std::string, std::string> counterparts;
-  for (const auto& [b, a] : structure.counterparts)
-    counterparts[b->name()] = a->name();
+  for (const auto& [of_b, of_a] : structure.counterparts)
+    counterparts[of_b->name()] = of_a->name();
   CHECK(counterparts ==
         std::map<std::string, std::string>{{"r", "s"}, {"u", "t"}, {"y", "y"}});
 }

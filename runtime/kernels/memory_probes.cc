@@ -16,26 +16,26 @@ namespace addnorm::runtime::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-using Tag = hn::ScalableTag<uint64_t>;
+// Rows begin anywhere, so they are bytes.
+using Tag = hn::ScalableTag<uint8_t>;
 
 uint64_t Read(const void* from, size_t bytes) {
   const Tag d;
   const size_t lanes = hn::Lanes(d);
-  const size_t words = bytes / sizeof(uint64_t);
-  const auto* source = static_cast<const uint64_t*>(from);
+  const auto* source = static_cast<const uint8_t*>(from);
   auto even = hn::Zero(d), odd = hn::Zero(d);
   size_t i = 0;
-  for (; i + 2 * lanes <= words; i += 2 * lanes) {
+  for (; i + 2 * lanes <= bytes; i += 2 * lanes) {
     even = hn::Xor(even, hn::LoadU(d, source + i));
     odd = hn::Xor(odd, hn::LoadU(d, source + i + lanes));
   }
   uint64_t rest = hn::GetLane(hn::Xor(even, odd));
-  for (; i < words; ++i) rest ^= source[i];
+  for (; i < bytes; ++i) rest ^= source[i];
   return rest;
 }
 
 void Copy(const void* from, void* to, size_t bytes) {
-  const hn::ScalableTag<uint8_t> d;
+  const Tag d;
   const size_t lanes = hn::Lanes(d);
   const auto* source = static_cast<const uint8_t*>(from);
   auto* target = static_cast<uint8_t*>(to);

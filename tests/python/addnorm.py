@@ -28,6 +28,11 @@ SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 SECONDS = 120  # until a run of the tool counts as hanging
 
 
+def is_sanitized():
+    """Whether the address sanitizer is in the tool: larger, slower, with an allocator of its own."""
+    return b"__asan_init" in pathlib.Path(BINARY).read_bytes()
+
+
 def run(*arguments, timeout=SECONDS, **options):
     return subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, **options)
 

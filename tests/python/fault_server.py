@@ -76,7 +76,7 @@ def why_not_here():
     """Why the shim cannot work here, or None."""
     if not sys.platform.startswith("linux"):
         return "LD_PRELOAD as on Linux is needed"
-    if b"__asan_init" in pathlib.Path(addnorm.BINARY).read_bytes():
+    if addnorm.is_sanitized():
         return "a sanitizer's own interposition comes first"
     if not os.environ.get("ADDNORM_FAULT_SHIM") and not shutil.which("cc"):
         return "no fault_shim.so and no C compiler"
