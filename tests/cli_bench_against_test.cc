@@ -241,8 +241,7 @@ std::filesystem::path LoadedLibrary(std::string_view part) {
   return {};
 }
 
-TEST_CASE("--ort is a path, of which no library is looked for",
-          "[cli][bench]") {
+TEST_CASE("what --ort names is a path, not looked for", "[cli][bench]") {
   const Sandbox box;
   const std::filesystem::path library = LoadedLibrary("/libm");
   // Where the system has it, the name alone would be found.

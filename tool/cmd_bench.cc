@@ -315,7 +315,7 @@ RunFunction AddBench(CLI::App& app) {
                  "Numbers of threads (default: all cores)")
       ->option_text("LIST")
       ->delimiter(',')
-      ->check(CLI::Range(1, kMostThreads));
+      ->transform(WholeNumber(1, kMostThreads));
   AddSimdOption(app, options->simd);
   app.add_option("--seconds", options->seconds,
                  "For a MODEL (default: 10) or each case of --kernel (1);\n"
