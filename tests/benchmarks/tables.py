@@ -8,33 +8,32 @@
 Time of fused / time of unfused with the same stores, for each type a table of
 shapes by caches and stores, and how many comparisons had which verdict. Bold:
 slower. `=`: the same within 2 %. `~`: no measurable difference. `?`: too few
-rounds for a verdict.
+rounds for a verdict. `-`: no use, plain stores are faster.
 """
 import collections
 import json
 import sys
 
 ARMS = {"fused": "plain", "fused streaming": "streaming", "fused in place": "in place"}
-MARKS = {"faster": "", "slower": "", "no difference": " =", "not measurable": " ~", "too few rounds": " ?"}
+MARKS = {"faster": "", "slower": "", "no difference": " =", "not measurable": " ~", "of no use": " -",
+         "too few rounds": " ?"}
 
 
 def columns(cases):
-    """(caches, arm) of each column. Streaming on warm buffers compares two bad choices."""
+    """(caches, arm) of each column. Streaming of what the caches have compares two bad choices."""
     caches = dict.fromkeys(case["cache"] for case in cases)
-    return [(cache, arm) for cache in caches for arm in ARMS if (cache, arm) != ("warm", "fused streaming")]
+    return [(cache, arm) for cache in caches for arm in ARMS if cache == "cold" or arm != "fused streaming"]
 
 
 def comparison(case, arm):
-    return next(each for each in case["arms"] if each["name"] == arm)["same_stores"]
+    return next(each for each in case["arms"] if each["name"] == arm)["comparison"]
 
 
 def cell(case, arm):
     made = comparison(case, arm)
-    estimate, verdict = made["estimate"], made["verdict"]
-    text = f"{estimate['ratio']:.2f}"
+    verdict, (low, high) = made["verdict"], made["interval"]
+    text = f"{made['ratio']:.2f}"
     if verdict != "too few rounds":
-        low = min(estimate[kind][0] for kind in ("sign_interval", "bootstrap_interval"))
-        high = max(estimate[kind][1] for kind in ("sign_interval", "bootstrap_interval"))
         text += f" [{low:.2f}, {high:.2f}]"
     text += MARKS[verdict]
     return f"**{text}**" if verdict == "slower" else text
