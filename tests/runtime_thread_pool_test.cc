@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "runtime/core_pinning.h"
 #include "runtime/thread_pool.h"
 #include "tests/support/catch.h"
 
@@ -59,6 +60,7 @@ TEST_CASE("parts that fail do not keep others from their end") {
 TEST_CASE("loops that follow one another wake nobody") {
   if (std::thread::hardware_concurrency() < 2) return;
   constexpr int kLoops = 20;
+  const runtime::CorePinning pinning(2);
   ThreadPool threads(2);
   int64_t fewest = 10 * kLoops;
   // One undisturbed try suffices: other programs may take the cores.
