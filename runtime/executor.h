@@ -80,6 +80,9 @@ class Executor {
   absl::StatusOr<std::vector<Tensor>> RunNode(const ir::Node& node,
                                               std::vector<Tensor> inputs);
 
+  // In further runs; nullptr: nobody, and nothing is spent on it.
+  void Observe(RunObserver* observer) { options_.observer = observer; }
+
   // What the first use of a library costs, for those who measure.
   void WarmUp() { PrepareGemm(threads_); }
 

@@ -38,10 +38,10 @@ void VerdictTally::Add(Verdict verdict) {
 std::string Headline(const VerdictTally& tally) {
   const std::string of = fmt::format("{} of {} comparisons like for like",
                                      tally.faster, tally.told());
-  if (tally.told() == 0) return kTooFew;
+  if (tally.told() <= tally.too_few) return kTooFew;
   if (tally.faster == 0 && tally.slower == 0)
     return fmt::format(
-        "No: fusing made no measurable difference in any of {} comparisons.",
+        "A wash: no measurable difference in any of {} comparisons.",
         tally.told());
   if (tally.faster == tally.told())
     return fmt::format(

@@ -82,19 +82,21 @@ class Side {
                      runtime::WeightPool& weights) {
     ASSIGN_OR_RETURN(
         executor_, Executor::Create(*loaded_.model, {.threads = request.threads,
-                                                     .observer = &timer_,
                                                      .row_kernels = row_kernels,
                                                      .weight_pool = &weights}));
     return absl::OkStatus();
   }
   absl::StatusOr<std::vector<Tensor>> Run(const std::vector<Tensor>& inputs) {
-    executor_->memory().ResetPeak();
     auto outputs = executor_->Run(inputs);
     if (outputs.ok()) return outputs;
     return proto::WithContext(outputs.status(), loaded_.file->name());
   }
   size_t peak_bytes() { return executor_->memory().peak(); }
-  SiteTimer& timer() { return timer_; }
+  // Observers take time of every node, so that whole runs are timed without.
+  SiteTimer& TimeSites() {
+    executor_->Observe(&timer_);
+    return timer_;
+  }
 
  private:
   const LoadedModel& loaded_;
@@ -141,19 +143,13 @@ class ModelBencher {
     for (const OtherModel& other : others_.models)
       arms.push_back(MakeArm(other));
     const UsageMeter meter;
-    runtime::Timings timings = runtime::Interleave(arms, Options());
+    const double end = has_fused() ? kShareOfWholeRuns : 1;
+    result_.whole =
+        MakeCase(arms, Bases(), runtime::Interleave(arms, Options(0, end)));
+    if (failure_.ok() && has_fused()) MeasureSites();
     result_.usage = meter.Take();
-    RETURN_IF_ERROR(failure_);
-    const std::vector<size_t> bases = Bases();
-    if (has_fused()) {
-      runtime::Timings of_sites = timings;
-      of_sites.seconds = std::move(site_seconds_);
-      result_.parts = MakeCase({arms.begin(), arms.begin() + kFusedModel + 1},
-                               bases, std::move(of_sites));
-    }
-    result_.whole = MakeCase(arms, bases, std::move(timings));
     result_.is_measured = true;
-    return absl::OkStatus();
+    return failure_;
   }
 
  private:
@@ -165,17 +161,41 @@ class ModelBencher {
     return all;
   }
 
+  // Of the time; the rest is for the sites.
+  static constexpr double kShareOfWholeRuns = 0.75;
+
+  // The same arms in rounds of their own.
+  void MeasureSites() {
+    std::vector<runtime::BenchArm> arms;
+    std::vector<std::vector<double>> seconds(sides_.size());
+    for (size_t arm = 0; arm < sides_.size(); ++arm) {
+      SiteTimer& timer = sides_[arm].TimeSites();
+      runtime::BenchArm& made = arms.emplace_back(MakeArm(arm));
+      made.before_epoch = [&timer] { timer.Take(); };
+      made.after_epoch = [&timer, &of_arm = seconds[arm]](int64_t calls) {
+        of_arm.push_back(timer.Take() / static_cast<double>(calls));
+      };
+    }
+    runtime::Timings timings =
+        runtime::Interleave(arms, Options(kShareOfWholeRuns, 1));
+    timings.seconds = std::move(seconds);
+    const std::vector<size_t> bases(arms.size(), kUnfusedModel);
+    result_.parts = MakeCase(arms, bases, std::move(timings));
+  }
+
   bool has_fused() const { return sides_.size() > kFusedModel; }
   absl::StatusOr<std::vector<Tensor>> Run(size_t arm) {
     return sides_[arm].Run(result_.inputs.tensors);
   }
 
-  runtime::BenchOptions Options() {
-    runtime::BenchOptions options{.seconds = request_.seconds,
+  // From one share of the time to another.
+  runtime::BenchOptions Options(double begin, double end) {
+    runtime::BenchOptions options{.seconds = (end - begin) * request_.seconds,
                                   .least_rounds = request_.least_rounds,
                                   .seed = request_.inputs.seed};
-    options.on_progress = [this](double share) {
-      if (request_.on_progress) request_.on_progress(share);
+    options.on_progress = [this, begin, end](double share) {
+      if (request_.on_progress)
+        request_.on_progress(begin + share * (end - begin));
       return failure_.ok();
     };
     if (result_.uses_processor_time()) {
@@ -203,14 +223,7 @@ class ModelBencher {
 
   runtime::BenchArm MakeArm(size_t arm) {
     constexpr const char* kNames[] = {"unfused", "unfused again", "fused"};
-    runtime::BenchArm made{kNames[arm],
-                           [this, arm] { failure_.Update(Run(arm).status()); }};
-    made.before_epoch = [this, arm] { sides_[arm].timer().Take(); };
-    made.after_epoch = [this, arm](int64_t calls) {
-      site_seconds_[arm].push_back(sides_[arm].timer().Take() /
-                                   static_cast<double>(calls));
-    };
-    return made;
+    return {kNames[arm], [this, arm] { failure_.Update(Run(arm).status()); }};
   }
 
   const ModelBenchRequest& request_;
@@ -218,7 +231,6 @@ class ModelBencher {
   OtherModels others_;
   ModelBench& result_;
   absl::Status failure_;
-  std::vector<std::vector<double>> site_seconds_{3};
 };
 
 absl::Status Measure(const LoadedModel& unfused, const LoadedModel& fused,

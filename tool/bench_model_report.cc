@@ -73,8 +73,8 @@ std::string TimesText(const ModelBench& bench, size_t width) {
 
 std::string ShareText(const ModelBench& bench) {
   return fmt::format(
-      "the sites are {:.2g} % of the unfused run ({}); fusing cannot gain more "
-      "than that, and what the runtime spends between fewer nodes",
+      "the sites are {:.2g} % of the unfused run ({}); fusing gains at most "
+      "that, and what the runtime spends around nodes that are gone",
       100 * SiteShare(bench), Plural(bench.sites, "site"));
 }
 

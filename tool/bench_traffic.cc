@@ -55,19 +55,21 @@ Limit BandwidthLimit(const KernelCase& result, const std::string& where,
                      double share) {
   const std::string percent = Percent(share);
   if (share >= kLimited)
-    return {where,
-            fmt::format("{}: fused, {} of the best probe", where, percent)};
+    return {where, fmt::format("{}: fused, at best, has {} of the best probe",
+                               where, percent)};
   if (share >= kPartlyLimited)
-    return {
-        "mostly " + where,
-        fmt::format("mostly {}: fused, {} of the best probe", where, percent)};
+    return {"mostly " + where,
+            fmt::format("mostly {}: fused, at best, has {} of the best probe",
+                        where, percent)};
   const bool is_half = runtime::ElementSize(result.setting.recipe.type) == 2;
   const char* other = is_half
                           ? "conversions to float and back, and the arithmetic"
                           : "the arithmetic of the norm";
-  return {other, fmt::format("not bandwidth (fused, {} of the best probe), but "
-                             "{}",
-                             percent, other)};
+  return {other,
+          fmt::format("not bandwidth (fused, at best, has {} of the best "
+                      "probe), but "
+                      "{}",
+                      percent, other)};
 }
 
 // Pairs of arms of which the one that moves less is surely slower.

@@ -318,8 +318,8 @@ RunFunction AddBench(CLI::App& app) {
       ->transform(WholeNumber(1, kMostThreads));
   AddSimdOption(app, options->simd);
   app.add_option("--seconds", options->seconds,
-                 "For a MODEL (default: 10) or each case of --kernel (1);\n"
-                 "too few make no verdict")
+                 "For a MODEL (default: 10) or each case of --kernel (1),\n"
+                 "in each process; too few make no verdict")
       ->option_text("S")
       ->check(NumberFrom(0.001, 1e6));
   AddInputsOption(app, options->inputs);
