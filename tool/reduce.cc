@@ -243,8 +243,14 @@ absl::Status WriteAll(const fs::path& folder, const std::string& a,
 
 absl::Status CheckReduceFolder(const std::string& folder) {
   std::error_code error;
-  if (!fs::exists(folder, error) || fs::is_empty(folder, error))
-    return absl::OkStatus();
+  const fs::file_status status = fs::status(folder, error);
+  if (status.type() == fs::file_type::not_found) return absl::OkStatus();
+  const bool is_empty = !error && fs::is_empty(folder, error);
+  if (error) {
+    return proto::ErrnoError(error.value(),
+                             "--reduce " + ir::Printable(folder));
+  }
+  if (is_empty) return absl::OkStatus();
   return absl::FailedPreconditionError(fmt::format(
       "--reduce {}: is there and not empty", ir::Printable(folder)));
 }

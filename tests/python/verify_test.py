@@ -94,6 +94,12 @@ class OptionsTest(VerifyTest):
             self.assertEqual(done.returncode, 2, done.stdout)
             self.assertIn(f"error: {option}: expected a path, found an empty word\n", done.stderr)
 
+    def test_a_folder_that_cannot_be_looked_at_is_no_folder_that_is_full(self):
+        original, _, path = self.fuse("variants/norm/divide")
+        done = addnorm.run("verify", original, path, "--reduce", "n" * 300)
+        self.assertEqual(done.returncode, 4, done.stdout)
+        self.assertIn(": file name too long\n", done.stderr)
+
     def test_a_run_without_elements_shows_nothing(self):
         """Proven stays proven, but nothing was run for it; nothing else speaks for other models."""
         text = self.HEAD_OF_SYMBOLS + "{ y = Neg(x) }"
