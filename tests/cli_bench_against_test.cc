@@ -241,6 +241,19 @@ std::filesystem::path LoadedLibrary(std::string_view part) {
   return {};
 }
 
+TEST_CASE("a page replaces no model that is measured", "[cli][bench]") {
+  const Sandbox box;
+  WriteModel(box / "m.onnx", kModel);
+  WriteModel(box / "m2.onnx", kModel);
+  for (const char* page : {"m.onnx", "m2.onnx"}) {
+    const Outcome run = box.Run(
+        std::string("bench m.onnx --against m2.onnx --force --html ") + page);
+    INFO(run.err);
+    CHECK(run.exit_code == 2);
+  }
+  CHECK(box.Run("inspect m2.onnx").exit_code == 0);
+}
+
 TEST_CASE("what --ort names is a path, not looked for", "[cli][bench]") {
   const Sandbox box;
   const std::filesystem::path library = LoadedLibrary("/libm");

@@ -91,7 +91,7 @@ TEST_CASE("a wrong command line says what is wrong and exits 2", "[cli]") {
       {"optimize a b --data=link",
        "error: --data: link not in {auto,keep,copy}\n"},
       {"optimize a b --expect-fused=x",
-       "error: could not convert: --expect-fused = x\n"},
+       "error: --expect-fused: x is not a whole number from 0 to "},
       {"--color=red patterns",
        "error: --color: red not in {auto,always,never}\n"},
       {"patterns --text --markdown", " excludes --"},

@@ -196,6 +196,8 @@ absl::StatusOr<Answer> RunModel(const Options& options,
   };
   ASSIGN_OR_RETURN(const auto file, proto::OpenModelOrText(options.model));
   RETURN_IF_ERROR(CheckPage(options, file.get()));
+  for (const auto& other : request.against.files)
+    RETURN_IF_ERROR(CheckPage(options, other.get()));
   ASSIGN_OR_RETURN(ModelBench bench, BenchModel(file, request));
   progress.Erase();
   if (bench.is_measured)

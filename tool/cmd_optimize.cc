@@ -32,6 +32,7 @@
 #include "tool/commands.h"
 #include "tool/fusion.h"
 #include "tool/optimize_report.h"
+#include "tool/option_checks.h"
 #include "tool/output.h"
 #include "tool/progress.h"
 #include "tool/run_inputs.h"
@@ -361,7 +362,8 @@ RunFunction AddOptimize(CLI::App& app) {
                "Replace OUT if it exists; never the input or data files");
   app.add_option("--expect-fused", options->expect_fused,
                  "Write nothing and exit 1 unless N sites are fused")
-      ->option_text("N");
+      ->option_text("N")
+      ->transform(WholeNumber(0, UINT32_MAX));
   app.add_flag("--verify", options->verify,
                "Prove that the output is exactly the input before it appears;\n"
                "exit 1 and no output if it is not");
