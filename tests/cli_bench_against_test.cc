@@ -45,12 +45,17 @@ std::string Changed(std::string_view from, std::string_view to,
   return text;
 }
 
-TEST_CASE("bench --against measures another model in the same rounds",
-          "[cli][bench]") {
-  const Sandbox box;
+// m.onnx, the same fused, and one with another epsilon.
+void WriteModels(const Sandbox& box) {
   WriteModel(box / "m.onnx", kModel);
   box.Run("optimize m.onnx fused.onnx");
   WriteModel(box / "other.onnx", Changed("1e-5", "2e-5"));
+}
+
+TEST_CASE("bench --against measures another model in the same rounds",
+          "[cli][bench]") {
+  const Sandbox box;
+  WriteModels(box);
   const Json json =
       Bench(box, "m.onnx --against fused.onnx --against other.onnx");
   CHECK(ArmNames(json) == std::vector<std::string>{"unfused", "unfused again",
@@ -84,9 +89,7 @@ std::string Visible(const Sandbox& box, const std::string& arguments) {
 TEST_CASE("the page of bench --against shows the other arms and the usage",
           "[cli][bench]") {
   const Sandbox box;
-  WriteModel(box / "m.onnx", kModel);
-  box.Run("optimize m.onnx fused.onnx");
-  WriteModel(box / "other.onnx", Changed("1e-5", "2e-5"));
+  WriteModels(box);
   const std::string page =
       Visible(box, "m.onnx --against fused.onnx --against other.onnx");
   CHECK(Contains(page, "Other models and runtimes</h2>"));
